@@ -1,0 +1,1 @@
+"""Overhead of the runtime, measured as a ratio to a bare lock in the same run."""

@@ -1,0 +1,1 @@
+"""Proofs: the pure cores of the runtime read as transition relations."""

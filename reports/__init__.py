@@ -1,0 +1,1 @@
+"""Pictures and pages from evidence records; decides nothing."""

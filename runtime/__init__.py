@@ -1,0 +1,1 @@
+"""The minimal contained runtime; standard library only."""

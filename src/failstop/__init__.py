@@ -1,0 +1,1 @@
+"""failstop: agent limits you can prove."""
