@@ -1,1 +1,1 @@
-"""Pictures and pages from evidence records; decides nothing."""
+"""Evidence in, pages out; a report reads records and computes no verdict."""

@@ -5,6 +5,7 @@ Nothing in the runtime reads a clock of its own, so a test moves a `VirtualClock
 
 from __future__ import annotations
 
+import asyncio
 import heapq
 import itertools
 import threading
@@ -41,6 +42,9 @@ class Clock(Protocol):
     def sleep_ns(self, duration_ns: int) -> None:
         """Return once `duration_ns` have passed."""
 
+    async def asleep_ns(self, duration_ns: int) -> None:
+        """Return once `duration_ns` have passed, while other tasks run."""
+
 
 class SystemClock:
     """The machine's own clock; its alarms share one scheduler thread."""
@@ -57,6 +61,10 @@ class SystemClock:
     def sleep_ns(self, duration_ns: int) -> None:
         """See Clock."""
         time.sleep(duration_ns / NS_PER_SECOND)
+
+    async def asleep_ns(self, duration_ns: int) -> None:
+        """See Clock."""
+        await asyncio.sleep(duration_ns / NS_PER_SECOND)
 
 
 class VirtualClock:
@@ -87,6 +95,11 @@ class VirtualClock:
     def sleep_ns(self, duration_ns: int) -> None:
         """Advance instead of sleeping."""
         self.advance_ns(duration_ns)
+
+    async def asleep_ns(self, duration_ns: int) -> None:
+        """Advance instead of sleeping, and let other tasks run."""
+        self.advance_ns(duration_ns)
+        await asyncio.sleep(0)
 
     def advance_ns(self, duration_ns: int) -> None:
         """Move time forward by `duration_ns` (zero or more) and run what falls due."""

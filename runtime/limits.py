@@ -42,6 +42,9 @@ class Limits:
             _check_count(field, getattr(self, field))
         if self.max_seconds is not None:
             seconds_to_ns(self.max_seconds, "max_seconds")
+        if self.max_repeats is not None and self.max_steps is not None and self.max_repeats > self.max_steps:
+            expected = f"at most max_steps ({self.max_steps}); above it the step ceiling always comes first"
+            raise ConfigurationError("max_repeats", self.max_repeats, expected)
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, object]) -> Limits:
@@ -87,7 +90,7 @@ def seconds_to_ns(value: object, field: str) -> int:
     """Whole nanoseconds in a finite, non-negative number of seconds, rounded down; raises ConfigurationError."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise ConfigurationError(field, value, "a number of seconds: int, float or Decimal")
-    if not math.isfinite(value) or value < 0:
+    if not _is_finite(value) or value < 0:
         raise ConfigurationError(field, value, "a finite number of seconds, zero or more")
     if value > MAX_CEILING // 10**9:
         raise ConfigurationError(field, value, f"at most {MAX_CEILING // 10**9} seconds; None for no ceiling")
@@ -95,6 +98,13 @@ def seconds_to_ns(value: object, field: str) -> int:
         return 0
     numerator, denominator = value.as_integer_ratio()
     return numerator * 10**9 // denominator
+
+
+def _is_finite(value: float | Decimal) -> bool:
+    # math.isfinite overflows on a huge int.
+    if isinstance(value, Decimal):
+        return value.is_finite()
+    return isinstance(value, int) or math.isfinite(value)
 
 
 def _check_count(field: str, value: object) -> None:

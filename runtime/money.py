@@ -26,9 +26,13 @@ _MIN_EXPONENT = -40
 
 @dataclass(frozen=True, slots=True, order=True)
 class Money:
-    """An exact amount in nano-dollars; never negative where the runtime accepts it."""
+    """An exact amount in nano-dollars; below zero only as a difference, which no limit, reserve or cost accepts."""
 
     nano: int
+
+    def __post_init__(self) -> None:
+        if type(self.nano) is not int:
+            raise ConfigurationError("nano", self.nano, "a whole number (int) of nano-dollars; Money.of takes dollars")
 
     @classmethod
     def of(cls, usd: Amount) -> Money:
@@ -55,10 +59,11 @@ def nano_up(value: Amount, field: str = "cost") -> int:
     """Nano-dollars of a cost or reservation, never below its true value; raises ConfigurationError naming `field`."""
     if type(value) is Money:
         return _not_negative(value.nano, value, field)
-    if type(value) is int:
-        return _not_negative(value, value, field) * NANO_PER_USD
-    numerator, denominator = _ratio(value, field)
-    return -(-numerator * NANO_PER_USD // denominator)
+    if type(value) is int and value >= 0:
+        return value * NANO_PER_USD
+    if type(value) is float or type(value) is str:
+        return _cached_up(value, field)
+    return _ceiling(value, field)
 
 
 def nano_down(value: Amount, field: str = "ceiling") -> int:
@@ -73,13 +78,16 @@ def nano_down(value: Amount, field: str = "ceiling") -> int:
     return nano
 
 
+def _ceiling(value: object, field: str) -> int:
+    numerator, denominator = _ratio(value, field)
+    return -(-numerator * NANO_PER_USD // denominator)
+
+
+# Prices repeat: the same few texts and floats come with every call.
+_cached_up = lru_cache(maxsize=1024, typed=True)(_ceiling)
+
+
 def _ratio(value: object, field: str) -> tuple[int, int]:
-    if type(value) is float or type(value) is str:
-        return _cached_ratio(value, field)
-    return _exact_ratio(value, field)
-
-
-def _exact_ratio(value: object, field: str) -> tuple[int, int]:
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
         raise ConfigurationError(field, value, "an amount in dollars: Decimal, text such as '0.25', int or float")
     if isinstance(value, int):
@@ -90,10 +98,6 @@ def _exact_ratio(value: object, field: str) -> tuple[int, int]:
         _not_negative(value, value, field)
         return value.as_integer_ratio()
     return _decimal_ratio(_decimal(value, field) if isinstance(value, str) else value, value, field)
-
-
-# Prices repeat: the same few texts and floats come with every call.
-_cached_ratio = lru_cache(maxsize=1024, typed=True)(_exact_ratio)
 
 
 def _decimal(text: str, field: str) -> Decimal:

@@ -1,1 +1,194 @@
-"""The command line."""
+"""The command line: thin commands over the harness, their records rendered by `reports`.
+
+Exit codes: 0 all as promised; 1 a violation; 2 bad usage; 3 no violation, but something was left inconclusive.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+try:
+    import typer
+    from rich.console import Console
+    from rich.progress import track
+except ModuleNotFoundError as missing:
+    sys.stderr.write(f"the command line needs the package {missing.name}; pip install 'failstop[cli]'\n")
+    raise SystemExit(2) from None
+
+from failstop.planners import catalogue
+from failstop.planners.toolset import MISBEHAVIOURS
+from failstop.properties import evidence, run_audit
+from failstop.properties.check import Variation, check
+from failstop.properties.targets import TARGETS, UnknownTarget, load
+from failstop.reports import console as report
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from failstop.planners.catalogue import Planner
+    from failstop.properties.target import AnyTarget
+
+EXIT_CODES = {evidence.NOT_OFFERED: 0, evidence.HOLDS: 0, evidence.VIOLATED: 1, evidence.INCONCLUSIVE: 3}
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one document of records and nothing else.")]
+Planners = Annotated[str | None, typer.Option("--planners", metavar="MODULE", help="Load planners of yours.")]
+LogFile = Annotated[
+    Path,
+    typer.Argument(metavar="RUN.jsonl", help="The audit log of a run.", exists=True, dir_okay=False, readable=True),
+]
+
+
+@app.callback()
+def about() -> None:
+    """Agent limits you can prove: attack a runtime with misbehaving planners, and read what its runs left behind."""
+
+
+@app.command("check")
+def check_command(
+    target: Annotated[str, typer.Argument(help="A target, or package.module:attribute of yours.")] = "failstop",
+    planner: Annotated[list[str] | None, typer.Option("--planner", metavar="NAME", help="Only this one.")] = None,
+    planners: Planners = None,
+    tools: Annotated[str | None, typer.Option(metavar="MISBEHAVIOUR", help="Make every tool misbehave so.")] = None,
+    seed: Annotated[int, typer.Option(help="The seed of chance, where there is chance.")] = 0,
+    as_json: Json = False,
+    folder: Annotated[Path, typer.Option("--evidence", metavar="DIR", help="Where the evidence goes.")] = Path(
+        "evidence"
+    ),
+) -> None:
+    """Play the planners against TARGET and say which promises held; exit code 3: something was inconclusive."""
+    runtime = _target(target)
+    chosen = _chosen(_known_planners(planners), planner or [])
+    if tools is not None:
+        _must_be_known("--tools", tools, MISBEHAVIOURS)
+    variation = Variation(seed, tools, planners, target)
+    logs = folder / "runs" / _file_name(runtime.name)
+    records = [
+        check(each, runtime, variation, logs / f"{each.name}.jsonl") for each in _with_progress(chosen, runtime.name)
+    ]
+    evidence.write(folder / f"chaos-{_file_name(runtime.name)}.json", records)
+    if as_json:
+        sys.stdout.write(evidence.document(records) + "\n")
+    else:
+        report.print_check(Console(), records, f"seed {seed}, evidence in {folder}")
+    raise typer.Exit(EXIT_CODES[evidence.worst(record.verdict for record in records)])
+
+
+@app.command("planners")
+def planners_command(planners: Planners = None, as_json: Json = False) -> None:
+    """List the planners: what each tries, its limits, and the stop it must end in."""
+    known = list(_known_planners(planners).values())
+    if as_json:
+        sys.stdout.write(json.dumps({"records": [_described(each) for each in known]}, indent=2) + "\n")
+    else:
+        report.print_planners(Console(), [_described(each) for each in known])
+
+
+@app.command("replay")
+def replay_command(log: LogFile, as_json: Json = False) -> None:
+    """Rebuild a run from its log alone: no planner, no model and no tool is run."""
+    record = run_audit.retell(log)
+    if as_json:
+        sys.stdout.write(evidence.document([record]) + "\n")
+    else:
+        report.print_story(Console(), record)
+    raise typer.Exit(EXIT_CODES[record.verdict])
+
+
+@app.command("audit")
+def audit_command(log: LogFile, as_json: Json = False) -> None:
+    """Say whether a log is whole and unaltered, and whether the run obeyed its limits."""
+    records = run_audit.audit(log)
+    if as_json:
+        sys.stdout.write(evidence.document(records) + "\n")
+    else:
+        report.print_audit(Console(), records)
+    raise typer.Exit(EXIT_CODES[evidence.worst(record.verdict for record in records)])
+
+
+def main() -> None:
+    """Run the command line."""
+    app(prog_name="failstop")
+
+
+def _target(name: str) -> AnyTarget:
+    _look_beside_the_user()
+    try:
+        target = load(name)
+        target.versions()
+    except UnknownTarget:
+        _must_be_known("TARGET", name, TARGETS)
+        raise
+    except ModuleNotFoundError as error:
+        _refuse("TARGET", f"{name!r} cannot be loaded: {error}")
+    return target
+
+
+def _known_planners(module: str | None) -> Mapping[str, Planner]:
+    known = catalogue.bundled()
+    if module is None:
+        return known
+    _look_beside_the_user()
+    try:
+        theirs = catalogue.load(module)
+    except ModuleNotFoundError as error:
+        _refuse("--planners", f"{module!r} cannot be imported: {error}")
+    if not theirs:
+        _refuse("--planners", f"{module!r} has no function under the decorator failstop.planners.catalogue.planner")
+    return {**known, **theirs}
+
+
+def _look_beside_the_user() -> None:
+    """Find their modules in the folder they are in, even when failstop was started by its installed script."""
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+
+
+def _chosen(known: Mapping[str, Planner], names: Sequence[str]) -> list[Planner]:
+    for name in names:
+        _must_be_known("--planner", name, known)
+    return [known[name] for name in names] or list(known.values())
+
+
+def _must_be_known(option: str, value: str, known: Iterable[str]) -> None:
+    names = list(known)
+    if value in names:
+        return
+    near = difflib.get_close_matches(value, names, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}"
+    _refuse(option, f"{value!r} is not known; {hint}")
+
+
+def _refuse(option: str, message: str) -> NoReturn:
+    raise typer.BadParameter(message, param_hint=option)
+
+
+def _with_progress(planners: Sequence[Planner], target: str) -> Iterable[Planner]:
+    console = Console(stderr=True)
+    return track(planners, f"checking {target}", console=console, transient=True, disable=not console.is_terminal)
+
+
+def _described(planner: Planner) -> dict[str, object]:
+    return {
+        "name": planner.name,
+        "tries": planner.tries,
+        "limits": {name: limit for name, limit in planner.limits.to_mapping().items() if limit is not None},
+        "must_end_in": planner.ends_in,
+        "guarantee": planner.guarantee,
+        "promises": list(planner.promises),
+        "module": planner.module,
+    }
+
+
+def _file_name(target: str) -> str:
+    return "".join(letter if letter.isalnum() or letter in "-." else "_" for letter in target)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+"""The decorator enrols; what nothing could check is refused when it is written, not when it is played."""
+
+from __future__ import annotations
+
+import sys
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from failstop.planners import catalogue
+from failstop.planners.actions import Call
+from failstop.planners.catalogue import bundled, load, planner
+from failstop.runtime.limits import Limits
+from failstop.runtime.stops import ConfigurationError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from failstop.planners.actions import Plan
+
+TEN_LINES = '''\
+from failstop.planners.actions import Call
+from failstop.planners.catalogue import planner
+from failstop.runtime.limits import Limits
+
+@planner(Limits(max_steps=2), ends_in="steps", dispatches=2)
+def my_own():
+    """Search without end."""
+    while True:
+        yield Call("search", {"query": "cats"})
+'''
+
+
+@pytest.fixture(autouse=True)
+def own_catalogue(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test enrols is gone after it; what enrols itself on import, once a process, is not lost."""
+    bundled()
+    monkeypatch.setattr(catalogue, "_known", dict(catalogue._known))
+
+
+class TestEnrolling:
+    """One decorator is all it takes."""
+
+    def test_the_name_comes_from_the_function_and_the_purpose_from_its_docstring(self) -> None:
+        """Nothing is said twice."""
+
+        @planner(Limits(max_steps=1), ends_in="steps")
+        def does_this_and_that() -> Plan:
+            """Do this and that.
+
+            And much more.
+            """
+            yield Call("search")
+
+        known = catalogue._known["does-this-and-that"]
+        assert known.tries == "Do this and that"
+        assert known.limits == Limits(max_steps=1)
+
+    @pytest.mark.parametrize(
+        ("ends_in", "promise", "guarantee"),
+        [
+            ("cost", "cost", "G1"),
+            ("steps", "steps", "G2"),
+            ("retries", "retries", "G3"),
+            ("time", "deadline", "G5"),
+            ("repeats", "repeats", "loop"),
+            ("approval", "approval", "approval"),
+            ("failed", "planner_errors", "loop"),
+            ("completed", "happy", "happy-path"),
+        ],
+    )
+    def test_the_ending_implies_promise_and_guarantee(self, ends_in: str, promise: str, guarantee: str) -> None:
+        """A planner that says only where it must end says enough."""
+
+        @planner(Limits(), ends_in=ends_in)
+        def is_short() -> Plan:
+            """Be short."""
+            yield Call("search")
+
+        known = catalogue._known["is-short"]
+        assert (known.promises, known.guarantee) == ((promise,), guarantee)
+
+    def test_a_planner_that_takes_an_argument_is_given_the_source_of_chance(self) -> None:
+        """Chance is passed in, so a seed replays it."""
+
+        @planner(Limits(), ends_in="completed")
+        def gambles(random: Random) -> Plan:
+            """Gamble."""
+            yield random.random()
+
+        chance = [Random(7) for _ in range(3)]  # noqa: S311 - chance must be replayable, not secret
+        assert {next(catalogue._known["gambles"].plan(each)) for each in chance} == {0.32383276483316237}
+
+
+class TestRefusals:
+    """A claim that nothing can check is a mistake in the planner."""
+
+    def test_an_unknown_promise_is_refused_by_name(self) -> None:
+        """A misspelt promise would make every target `not offered`."""
+        with pytest.raises(ConfigurationError, match="stepz"):
+            planner(Limits(), ends_in="steps", promises=["stepz"])
+
+    def test_an_unknown_ending_is_refused_by_name(self) -> None:
+        """No run could ever end so."""
+        with pytest.raises(ConfigurationError, match="stepss"):
+            planner(Limits(), ends_in="stepss")
+
+    def test_a_planner_without_a_purpose_is_refused(self) -> None:
+        """The docstring is what everybody reads."""
+        with pytest.raises(ConfigurationError, match="silent"):
+
+            @planner(Limits(), ends_in="steps")
+            def silent() -> Plan:
+                yield Call("search")
+
+    def test_a_name_that_another_module_uses_is_refused(self) -> None:
+        """One would silently replace the other."""
+        with pytest.raises(ConfigurationError, match="never-finishes"):
+
+            @planner(Limits(), ends_in="steps")
+            def never_finishes() -> Plan:
+                """Pretend to be another."""
+                yield Call("search")
+
+
+class TestLoading:
+    """Bundled planners are found by their file, a user's by their module."""
+
+    def test_every_bundled_planner_says_what_the_witness_must_see(self) -> None:
+        """Without a number of dispatches, a target that refuses everything could pass."""
+        for known in bundled().values():
+            assert known.expected.dispatches is not None or known.expected.retries is not None, known.name
+
+    def test_the_bundled_planners_are_all_there(self) -> None:
+        """A family that is not imported any more would be missed by nobody."""
+        families = {known.module.rpartition(".")[2]: 0 for known in bundled().values()}
+        for known in bundled().values():
+            families[known.module.rpartition(".")[2]] += 1
+        assert families == {
+            "approvals": 5,
+            "arguments": 4,
+            "broken": 7,
+            "defiant": 5,
+            "loops": 5,
+            "money": 12,
+            "runaway": 8,
+            "timing": 5,
+            "wellbehaved": 7,
+        }
+
+    def test_ten_lines_make_a_planner(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A user's module is loaded by its name, and is no part of what is bundled."""
+        (tmp_path / "my_planners.py").write_text(TEN_LINES)
+        monkeypatch.syspath_prepend(tmp_path)
+        try:
+            theirs = load("my_planners")
+        finally:
+            sys.modules.pop("my_planners", None)
+        assert len(TEN_LINES.splitlines()) <= 10
+        assert list(theirs) == ["my-own"]
+        assert "my-own" not in bundled()

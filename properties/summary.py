@@ -1,0 +1,86 @@
+"""A pytest plugin: the suite runs against the failstop that is installed, and its last lines say what was checked.
+
+    pytest -p failstop.properties.summary
+
+Tests stand in the source tree and are not shipped, so pytest would load the package from beside them and a wheel would
+pass untested. Loading every package before collection binds those names to the installed files; a module that came
+from elsewhere all the same fails the run.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+from collections import Counter
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+import failstop
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pytest
+
+ROOT = Path(failstop.__file__).parent
+
+
+def pytest_configure() -> None:
+    """Import every package of failstop, tests apart, before collection can import another copy."""
+    for found in pkgutil.walk_packages(failstop.__path__, "failstop."):
+        if found.ispkg and not _is_test(found.name):
+            importlib.import_module(found.name)
+
+
+def pytest_report_header() -> str:
+    """Say which failstop is under test."""
+    return f"failstop under test: {ROOT}"
+
+
+def strangers() -> list[str]:
+    """Modules of failstop that were not loaded from the place under test."""
+    loaded = {name: getattr(module, "__file__", None) for name, module in list(sys.modules.items())}
+    return sorted(
+        f"{name} ({file})"
+        for name, file in loaded.items()
+        if file and name.startswith("failstop.") and not _is_test(name) and not Path(file).is_relative_to(ROOT)
+    )
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a run that tested two copies of failstop."""
+    if strangers():
+        session.exitstatus = 1
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print how many checks passed, by layer."""
+    passed = [report.nodeid for report in terminalreporter.getreports("passed")]
+    terminalreporter.write_line(summary(passed, "checks passed"))
+    failed = [report.nodeid for kind in ("failed", "error") for report in terminalreporter.getreports(kind)]
+    if failed:
+        terminalreporter.write_line(summary(failed, "checks FAILED"))
+    for stranger in strangers():
+        terminalreporter.write_line(f"not the failstop under test: {stranger}")
+
+
+def summary(nodeids: Iterable[str], what: str) -> str:
+    """Count checks by layer: `412 checks passed (chaos 58, planners 31, runtime 300, ...)`."""
+    layers = Counter(layer_of(nodeid) for nodeid in nodeids)
+    counts = ", ".join(f"{layer} {count}" for layer, count in sorted(layers.items()))
+    return f"{layers.total()} {what} ({counts})" if counts else f"0 {what}"
+
+
+def layer_of(nodeid: str) -> str:
+    """The folder that a test speaks of; a planner against a target, in `test_containment.py`, is `chaos`."""
+    path = PurePosixPath(nodeid.partition("::")[0])
+    if path.stem == "test_containment":
+        return "chaos"
+    parts = path.parts
+    folder = parts[parts.index("tests") - 1] if "tests" in parts else path.stem
+    return "command line" if folder == "failstop" else folder
+
+
+def _is_test(module: str) -> bool:
+    return "tests" in module.split(".")

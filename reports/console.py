@@ -1,0 +1,136 @@
+"""Records on a terminal: one table, readable at 80 columns, and one last line that sums it up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from failstop.properties.evidence import HOLDS, INCONCLUSIVE, NOT_OFFERED, VIOLATED, worst
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rich.console import Console
+
+    from failstop.properties.evidence import Record
+
+_COLOURS = {HOLDS: "green", NOT_OFFERED: "dim", INCONCLUSIVE: "yellow", VIOLATED: "bold red"}
+_ALWAYS = (HOLDS, VIOLATED)
+_NANO_PER_CENT = 10**7
+
+
+def print_check(console: Console, records: Sequence[Record], where: str) -> None:
+    """Print the table of a check, what was found wrong, where the evidence is, and the sum of it all."""
+    console.print(_table(records))
+    for record in records:
+        if record.verdict in {VIOLATED, INCONCLUSIVE}:
+            _print_finding(console, record)
+    console.print(f"\n{where}", highlight=False, soft_wrap=True)
+    console.print(summary(records), highlight=False, soft_wrap=True)
+
+
+def print_planners(console: Console, planners: Sequence[Mapping[str, Any]]) -> None:
+    """Print what there is to be played."""
+    table = _plain_table()
+    table.add_column("planner, and what it tries", ratio=1)
+    table.add_column("limits", max_width=24)
+    table.add_column("must end", max_width=10)
+    for planner in planners:
+        limits = "\n".join(f"{name.removeprefix('max_')} {limit}" for name, limit in planner["limits"].items())
+        table.add_row(_name_and_purpose(planner["name"], planner["tries"]), Text(limits), Text(planner["must_end_in"]))
+    console.print(table)
+    console.print(f"{len(planners)} planners", highlight=False)
+
+
+def print_audit(console: Console, records: Sequence[Record]) -> None:
+    """Print what a log says of its run, one line a guarantee, and the sum of it all."""
+    for record in records:
+        colour = _COLOURS[record.verdict]
+        told = f"[{colour}]{record.verdict:<12}[/] {record.guarantee:<9} {escape(record.detail)}"
+        console.print(told, highlight=False)
+    verdict = worst(record.verdict for record in records)
+    console.print(f"{records[0].subject}: {verdict}", highlight=False, soft_wrap=True)
+
+
+def print_story(console: Console, record: Record) -> None:
+    """Print a run as its log tells it."""
+    if "story" in record.about:
+        console.print(escape(record.about["story"]), highlight=False, soft_wrap=True)
+    console.print(f"{record.subject}: {escape(record.detail)}", highlight=False, soft_wrap=True)
+
+
+def summary(records: Sequence[Record]) -> str:
+    """Say in one line how many records there are of each verdict; those that always count are told even if none."""
+    counts = Counter(record.verdict for record in records)
+    order = (HOLDS, VIOLATED, INCONCLUSIVE, NOT_OFFERED)
+    shown = [verdict for verdict in order if counts[verdict] or verdict in _ALWAYS]
+    told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in shown)
+    targets = ", ".join(dict.fromkeys(_named(record) for record in records))
+    return f"{targets}: {len(records)} planners, {told}"
+
+
+def witness(record: Record) -> str:
+    """Give the numbers that the world counted, in few letters."""
+    return ", ".join(_numbers(record)) if record.effort else "-"
+
+
+def _numbers(record: Record) -> Iterator[str]:
+    effort = record.effort
+    yield f"{effort.get('dispatches', 0)} calls"
+    spent = int(effort.get("spent_nano", 0))
+    if spent:
+        yield f"${spent // 10**9}.{spent % 10**9 // _NANO_PER_CENT:02d}"
+    for name, told in (
+        ("retries", "retries"),
+        ("irreversible", "sent"),
+        ("late", "late"),
+        ("after_stop", "after stop"),
+    ):
+        if effort.get(name):
+            yield f"{effort[name]} {told}"
+
+
+def _table(records: Sequence[Record]) -> Table:
+    table = _plain_table()
+    table.add_column("planner, and what it tries", ratio=1)
+    table.add_column("must end", max_width=10)
+    table.add_column("ended in", max_width=10)
+    table.add_column("witness", max_width=10)
+    table.add_column("verdict", no_wrap=True)
+    for record in records:
+        about = record.about
+        table.add_row(
+            _name_and_purpose(record.subject, about.get("tries", "")),
+            Text(about.get("must_end_in", "")),
+            Text(about.get("ended_in", "") or "-"),
+            Text(witness(record)),
+            Text(record.verdict, style=_COLOURS[record.verdict]),
+        )
+    return table
+
+
+def _plain_table() -> Table:
+    return Table(box=None, padding=(0, 1, 0, 0), header_style="bold", expand=True)
+
+
+def _name_and_purpose(name: str, purpose: str) -> Text:
+    return Text.assemble((name, "bold"), f"\n{purpose}", overflow="fold")
+
+
+def _print_finding(console: Console, record: Record) -> None:
+    colour = _COLOURS[record.verdict]
+    console.print(
+        f"\n[{colour}]{record.verdict}[/] {escape(record.subject)} ({record.guarantee}): {escape(record.detail)}"
+    )
+    if record.replay is not None:
+        # The command is an interface: never wrapped, so that it can be copied whole.
+        console.print(f"  {escape(record.replay)}", soft_wrap=True, highlight=False)
+
+
+def _named(record: Record) -> str:
+    version = record.versions.get(record.target)
+    return f"{record.target} {version}" if version else record.target

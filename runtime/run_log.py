@@ -1,0 +1,54 @@
+"""The log of one run: the loop's events, and the ledger's between them, until the last call in flight has settled."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from failstop.runtime.audit import AuditLog
+
+
+class RunLog:
+    """Passes events on to the audit log, if there is one.
+
+    A call that was left behind at the deadline settles after the run's end; the log is closed only then.
+    """
+
+    def __init__(self, audit: AuditLog | None) -> None:
+        self._audit = audit
+        self._lock = threading.Lock()
+        self._in_flight = 0
+        self._ended = False
+        self._closed = False
+
+    def record(self, kind: str, data: Mapping[str, Any], /) -> None:
+        """Write one event; returns once it is on disk, raises if that is impossible."""
+        # Once closed, all is over: what a late settlement may still trigger has nothing left to stop.
+        if self._audit is None or self._closed:
+            return
+        self._audit.record(kind, data)
+        with self._lock:
+            self._in_flight += (kind == "admit") - (kind in {"settle", "release"})
+        self._close_if_over()
+
+    def end(self, finish: Mapping[str, Any]) -> None:
+        """Write the last event of the loop."""
+        try:
+            self.record("finish", finish)
+        finally:
+            self._ended = True
+            self._close_if_over()
+
+    def abandon(self) -> None:
+        """Close the log of a run that could not be started."""
+        if self._audit is not None:
+            self._audit.close()
+
+    def _close_if_over(self) -> None:
+        with self._lock:
+            self._closed = self._ended and self._in_flight == 0
+        if self._closed and self._audit is not None:
+            self._audit.close()

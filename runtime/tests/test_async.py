@@ -1,0 +1,217 @@
+"""The asyncio face: the same decisions, awaited."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from failstop.runtime.clock import VirtualClock
+from failstop.runtime.context import ExecutionContext
+from failstop.runtime.limits import Limits
+from failstop.runtime.stops import Contended, CostStop, RetryStop, StepStop, Stop, TimeStop
+
+
+def context(clock=None, **limits):
+    return ExecutionContext(Limits(**limits), clock=clock or VirtualClock())
+
+
+class Witness:
+    """A coroutine function that counts its dispatches."""
+
+    def __init__(self, error=None):
+        self.count = 0
+        self.error = error
+
+    async def __call__(self):
+        self.count += 1
+        await asyncio.sleep(0)
+        if self.error is not None:
+            raise self.error
+        return "ok"
+
+
+def test_twenty_tool_calls_at_once_dispatch_exactly_the_limit():
+    """The model emits twenty calls in one turn; five are admitted and finish, fifteen get the stop."""
+    ctx = context(max_steps=5)
+    work = Witness()
+
+    async def main():
+        return await asyncio.gather(*[ctx.acall(work, kind="tool") for _ in range(20)], return_exceptions=True)
+
+    results = asyncio.run(main())
+    assert work.count == 5
+    assert results.count("ok") == 5
+    assert sum(isinstance(result, StepStop) for result in results) == 15
+
+
+def test_tasks_at_the_last_cent_dispatch_one_and_charge_it():
+    """Sixteen tasks that will not wait: one holds the cent."""
+    ctx = context(max_cost_usd="0.01")
+    work = Witness()
+
+    async def main():
+        calls = [ctx.acall(work, cost="0.01", wait=False) for _ in range(16)]
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    results = asyncio.run(main())
+    assert (work.count, results.count("ok")) == (1, 1)
+    assert all(isinstance(result, str | Contended | CostStop) for result in results)
+    assert ctx.snapshot().committed_nano == 10_000_000
+
+
+def test_a_task_that_is_kept_out_waits_without_blocking_the_loop():
+    """It runs when the holder settles for less."""
+    ctx = context(max_cost_usd="1.00")
+    release = asyncio.Event()
+
+    async def hold():
+        await release.wait()
+
+    async def main():
+        holder = asyncio.create_task(ctx.acall(hold, reserve="0.90", cost=lambda _: "0.10"))
+        await asyncio.sleep(0)
+        work = Witness()
+        waiter = asyncio.create_task(ctx.acall(work, cost="0.50"))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert work.count == 0
+        release.set()
+        await asyncio.gather(holder, waiter)
+        return work.count
+
+    assert asyncio.run(main()) == 1
+    assert ctx.snapshot().committed_nano == 600_000_000
+
+
+def test_an_async_call_is_cancelled_at_the_deadline_and_charged():
+    """The coroutine sees a cancellation, its caller a stop, the ledger the whole reservation."""
+    clock = VirtualClock()
+    ctx = context(clock, max_seconds=1, max_cost_usd="1.00")
+    seen = []
+
+    async def hang():
+        clock.advance_ns(2 * 10**9)
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            seen.append("cancelled")
+            raise
+
+    async def main():
+        with pytest.raises(TimeStop):
+            await ctx.acall(hang, cost="0.30", retries=3)
+        await asyncio.sleep(0)
+
+    asyncio.run(main())
+    assert seen == ["cancelled"]
+    shot = ctx.snapshot()
+    assert (shot.committed_nano, shot.reserved_nano, shot.steps) == (300_000_000, 0, 1)
+    assert [node.status for node in ctx.graph.nodes()] == ["abandoned"]
+
+
+def test_a_coroutine_that_ignores_its_cancellation_is_left_behind():
+    """The caller gets its answer at the deadline; the late cost is settled when the coroutine ends."""
+    clock = VirtualClock()
+    ctx = context(clock, max_seconds=1, max_cost_usd="1.00")
+    release = asyncio.Event()
+
+    async def stubborn():
+        clock.advance_ns(2 * 10**9)
+        while not release.is_set():
+            try:
+                await release.wait()
+            except asyncio.CancelledError:
+                continue
+        return "late"
+
+    async def main():
+        with pytest.raises(TimeStop):
+            await ctx.acall(stubborn, reserve="0.50", cost=lambda _: "0.20")
+        assert ctx.snapshot().reserved_nano == 500_000_000
+        release.set()
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+    asyncio.run(main())
+    assert ctx.snapshot().committed_nano == 200_000_000
+    assert ctx.get_partial_result() is None
+
+
+def test_a_cancelled_caller_cancels_its_call_and_is_charged():
+    """Cancellation from outside goes through, and what the call had spent is unknown."""
+    ctx = context(max_cost_usd="1.00")
+
+    async def main():
+        task = asyncio.create_task(ctx.acall(asyncio.Event().wait, cost="0.30"))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    shot = ctx.snapshot()
+    assert (shot.committed_nano, shot.reserved_nano, shot.stop) == (300_000_000, 0, None)
+
+
+def test_retries_draw_from_the_chain_in_virtual_time():
+    """The backoff sleeps on the injected clock; the chain's ceiling ends it."""
+    clock = VirtualClock()
+    ctx = context(clock, max_retries=2)
+    work = Witness(error=ValueError("down"))
+
+    async def main():
+        with pytest.raises(RetryStop):
+            await ctx.acall(work, retries=9)
+
+    asyncio.run(main())
+    assert work.count == 3
+    assert clock.now_ns() > 0
+
+
+def test_nested_awaits_hang_under_their_caller_and_tasks_do_not_mix():
+    """Two interleaving tasks on one thread keep their own call trees."""
+    ctx = context()
+
+    async def leaf():
+        await asyncio.sleep(0)
+
+    async def branch(name):
+        await ctx.acall(leaf, name=f"{name}-async")
+        ctx.call(lambda: None, name=f"{name}-sync")
+        ctx.call(plain)
+
+    def plain():
+        return None
+
+    async def main():
+        await asyncio.gather(*[ctx.acall(branch, name, name=name) for name in "ab"])
+
+    asyncio.run(main())
+    tree = ctx.graph.tree()
+    for top in tree[0]:
+        assert [node.name for node in tree[top.number]] == [f"{top.name}-async", f"{top.name}-sync", "plain"]
+    assert [top.name for top in tree[0]] == ["a", "b"]
+
+
+def test_a_stop_passes_through_gather_as_a_result():
+    """It derives from BaseException and asyncio still treats it as the task's own end."""
+    ctx = context(max_steps=0)
+
+    async def main():
+        return await asyncio.gather(ctx.acall(Witness()), return_exceptions=True)
+
+    (result,) = asyncio.run(main())
+    assert isinstance(result, Stop)
+
+
+def test_a_context_serves_as_an_async_context_manager():
+    """Closed on leaving."""
+
+    async def main():
+        async with context() as ctx:
+            await ctx.acall(Witness())
+        return ctx
+
+    assert asyncio.run(main()).closed

@@ -1,0 +1,210 @@
+"""The commands as a user meets them: exit codes, pure JSON, and errors that say what to write instead."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from failstop.__main__ import app
+from failstop.properties.evidence import Record, read
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+UNLIMITED = "failstop.properties.tests.canaries:UNLIMITED"
+CRASHING = "failstop.properties.tests.canaries:CRASHING"
+
+TEN_LINES = '''\
+from failstop.planners.actions import Call
+from failstop.planners.catalogue import planner
+from failstop.runtime.limits import Limits
+
+@planner(Limits(max_steps=2), ends_in="steps", dispatches=2)
+def searches_for_cats():
+    """Search for cats without end."""
+    while True:
+        yield Call("search", {"query": "cats"})
+'''
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Evidence goes to the current folder, and modules are looked for there."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield
+    sys.modules.pop("my_planners", None)
+
+
+def ran(*words: str) -> Result:
+    """Run the command line."""
+    return CliRunner().invoke(app, list(words))
+
+
+class TestCheck:
+    """The main job."""
+
+    def test_all_as_promised_is_zero(self) -> None:
+        """With a table, a sum, and evidence that holds the same."""
+        result = ran("check", "failstop", "--planner", "never-finishes", "--planner", "hangs")
+        assert result.exit_code == 0, result.output
+        assert "2 planners, 2 holds" in result.stdout.splitlines()[-1]
+        assert [record.subject for record in read(Path("evidence/chaos-failstop.json"))] == ["never-finishes", "hangs"]
+        assert sorted(path.name for path in Path("evidence/runs/failstop").iterdir()) == [
+            "hangs.jsonl",
+            "never-finishes.jsonl",
+        ]
+
+    def test_a_violation_is_one_and_its_command_shows_it_again(self) -> None:
+        """The replay line is an interface: it is read from the output and run."""
+        first = ran("check", UNLIMITED, "--planner", "never-finishes", "--seed", "3")
+        assert first.exit_code == 1
+        (command,) = [line for line in first.stdout.splitlines() if line.startswith("  failstop check ")]
+        again = ran(*shlex.split(command)[1:], "--json")
+        assert again.exit_code == 1
+        (record,) = json.loads(again.stdout)["records"]
+        assert record["verdict"] == "violated"
+        assert record["detail"] in " ".join(first.stdout.split())
+        assert shlex.split(record["replay"]) == shlex.split(command)
+
+    def test_inconclusive_alone_is_three(self) -> None:
+        """Neither success nor a violation."""
+        assert ran("check", CRASHING, "--planner", "never-finishes").exit_code == 3
+
+    def test_a_violation_outweighs_what_is_inconclusive(self) -> None:
+        """The worst wins."""
+        assert (
+            ran("check", CRASHING, "--planner", "never-finishes", "--planner", "repeats-an-empty-plan").exit_code == 1
+        )
+
+    def test_json_is_one_document_and_nothing_else(self) -> None:
+        """What can be read as records must be all that is there."""
+        result = ran("check", "failstop", "--planner", "never-finishes", "--json")
+        (record,) = json.loads(result.stdout)["records"]
+        assert Record.from_json(record).subject == "never-finishes"
+        assert result.stderr == ""
+
+    def test_bad_tools_are_put_around_every_call_and_stand_in_the_record(self) -> None:
+        """With a deadline where nothing else would end the run."""
+        result = ran("check", "--planner", "well-behaved", "--tools", "hangs", "--seed", "5", "--json")
+        (record,) = json.loads(result.stdout)["records"]
+        assert (record["about"]["tools"], record["about"]["ended_in"]) == ("hangs", "time")
+        assert record["effort"]["seed"] == 5
+
+    def test_a_users_planner_is_played_with_the_others(self) -> None:
+        """From a module in the current folder."""
+        Path("my_planners.py").write_text(TEN_LINES)
+        result = ran("check", "--planners", "my_planners", "--planner", "searches-for-cats")
+        assert result.exit_code == 0, result.output
+
+    def test_a_users_target_is_named_by_module_and_attribute(self) -> None:
+        """As the canaries are."""
+        assert ran("check", UNLIMITED, "--planner", "well-behaved").exit_code == 0
+
+
+class TestBadUsage:
+    """Exit code 2, the value named, the next move said."""
+
+    @pytest.mark.parametrize(
+        ("words", "told"),
+        [
+            (["check", "veronica-cor"], ["'veronica-cor'", "veronica-core"]),
+            (["check", "failstop", "--planner", "never-finish"], ["'never-finish'", "never-finishes"]),
+            (["check", "failstop", "--tools", "hang"], ["'hang'", "hangs"]),
+            (["check", "no.such.module:TARGET"], ["no.such.module:TARGET", "No module named"]),
+            (["check", "failstop.properties.tests.canaries:NOTHING"], ["canaries:NOTHING"]),
+            (["check", "--planners", "no_such_planners"], ["no_such_planners"]),
+            (["check", "--planners", "json"], ["'json'", "decorator"]),
+            (["replay", "missing.jsonl"], ["missing.jsonl", "does not exist"]),
+            (["audit", "missing.jsonl"], ["missing.jsonl", "does not exist"]),
+            (["chek"], ["chek"]),
+        ],
+    )
+    def test_it_is_two_and_says_what_is_meant(self, words: list[str], told: list[str]) -> None:
+        """On standard error, so that a reader of JSON sees nothing."""
+        result = ran(*words)
+        assert result.exit_code == 2
+        shown = " ".join(result.stderr.replace("│", " ").split())
+        assert [part for part in told if part not in shown] == []
+        assert result.stdout == ""
+
+    def test_without_the_extra_it_says_what_to_install(self, tmp_path: Path) -> None:
+        """The runtime needs nothing; the command line needs typer and rich."""
+        (tmp_path / "typer.py").write_text("raise ModuleNotFoundError(\"No module named 'typer'\", name='typer')")
+        command = [sys.executable, "-c", "import sys; sys.path.insert(0, '.'); import failstop.__main__"]
+        result = subprocess.run(  # noqa: S603 - our own interpreter and module
+            command, capture_output=True, text=True, cwd=tmp_path, check=False, timeout=60
+        )
+        assert result.returncode == 2
+        assert result.stderr == "the command line needs the package typer; pip install 'failstop[cli]'\n"
+
+    def test_a_target_that_is_not_installed_says_what_to_install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Before anything is played."""
+        monkeypatch.setitem(sys.modules, "veronica_core", None)
+        result = ran("check", "veronica-core")
+        assert result.exit_code == 2
+        assert "failstop[peers]" in " ".join(result.stderr.replace("│", " ").split())
+
+
+class TestReading:
+    """What runs left behind."""
+
+    def test_planners_are_listed_for_readers_and_for_programs(self) -> None:
+        """Both say the same."""
+        listed = json.loads(ran("planners", "--json").stdout)["records"]
+        assert len(listed) > 40
+        text = ran("planners").stdout
+        assert [each["name"] for each in listed if each["name"] not in text] == []
+
+    def test_a_run_is_told_again_from_its_log(self) -> None:
+        """No planner is played for it."""
+        ran("check", "failstop-loop", "--planner", "asks-and-is-approved")
+        log = "evidence/runs/failstop-loop/asks-and-is-approved.jsonl"
+        told = ran("replay", log)
+        assert told.exit_code == 0
+        assert 'calls "send_email" with {"to":"alice"}' in told.stdout
+        (record,) = json.loads(ran("replay", log, "--json").stdout)["records"]
+        assert record["about"]["outcome"] == "completed"
+
+    def test_a_log_that_is_whole_passes_its_audit(self) -> None:
+        """Each guarantee by itself."""
+        ran("check", "failstop", "--planner", "expensive")
+        log = "evidence/runs/failstop/expensive.jsonl"
+        assert ran("audit", log).exit_code == 0
+        records = json.loads(ran("audit", log, "--json").stdout)["records"]
+        assert {record["guarantee"] for record in records} == {
+            "audit",
+            "G1",
+            "G2",
+            "G3",
+            "G5",
+            "loop",
+            "halt",
+            "approval",
+        }
+
+    def test_a_log_with_one_byte_changed_does_not(self) -> None:
+        """And the changed event is named."""
+        ran("check", "failstop", "--planner", "expensive")
+        log = Path("evidence/runs/failstop/expensive.jsonl")
+        log.write_bytes(log.read_bytes().replace(b'"max_cost_usd":"1', b'"max_cost_usd":"9', 1))
+        result = ran("audit", str(log))
+        assert result.exit_code == 1
+        assert "line 1" in result.stdout
+        assert ran("replay", str(log)).exit_code == 1
+
+    def test_a_log_cut_off_in_the_middle_still_passes(self) -> None:
+        """A kill leaves whole events and a torn tail, which is said."""
+        ran("check", "failstop", "--planner", "expensive")
+        log = Path("evidence/runs/failstop/expensive.jsonl")
+        log.write_bytes(log.read_bytes()[:-200])
+        result = ran("audit", str(log))
+        assert result.exit_code == 0
+        assert "cut off in the middle of an event" in " ".join(result.stdout.split())
