@@ -44,6 +44,22 @@ def spends_the_rest() -> Plan:
             yield Call("small_model", {"turn": turn}, cost="0.01")
 
 
+@planner(
+    Limits(max_repeats=3, max_steps=50),
+    ends_in="repeats",
+    promises=["repeats", "halt"],
+    guarantee="halt",
+    dispatches=3,
+)
+def changes_the_subject() -> Plan:
+    """Be stopped for repeating itself, catch it, and ask something else."""
+    with suppress(Refused):
+        while True:
+            yield Call("search", {"query": "weather"})
+    for page in range(20):
+        yield Call("search", {"page": page})
+
+
 @planner(Limits(max_steps=10), ends_in="closed", dispatches=1)
 def calls_after_close() -> Plan:
     """Close the context and call through it all the same."""

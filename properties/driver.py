@@ -107,7 +107,8 @@ class Driver:
         return False
 
     def _turn(self, action: object, session: Session) -> object:
-        if isinstance(action, Call | Parallel | Spawn):
+        # Only loop detection needs to be told of turns; elsewhere the calls alone must hold, as a user would make them.
+        if self._world.limits.max_repeats is not None and isinstance(action, Call | Parallel | Spawn):
             self._ask(session.turn, action_fingerprint(action))
         return self._perform(action, session)
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from failstop.runtime.graph import ExecutionGraph
-    from failstop.runtime.ledger import Ledger, Owner
+    from failstop.runtime.accounts import Owner
+    from failstop.runtime.ledger import Ledger
 
 
 @dataclass(frozen=True, slots=True)

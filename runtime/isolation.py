@@ -26,7 +26,7 @@ class ProcessDied(RuntimeError):  # noqa: N818 - it tells what happened
 
 
 class Abandoned(BaseException):
-    """The chain stopped while the call ran; a signal between the sides of a call, which users see as the stop itself."""
+    """The chain stopped while the call ran; a signal inside the runtime, which users see as the stop itself."""
 
 
 class _Race:
@@ -113,7 +113,7 @@ def checked_payload(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 
 
 def in_process(dispatch: Dispatch, token: CancellationToken, payload: bytes) -> Any:
-    """Run in a fresh process, killed when the token is set; raises Abandoned, ProcessDied, or what the function raised."""
+    """Run in a fresh process, killed when the token is set; raises Abandoned, ProcessDied, or what it raised."""
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_run_payload, args=(sender, payload), daemon=True)

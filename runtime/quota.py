@@ -103,13 +103,16 @@ class QuotaManager:
         return core.roll(self._tenants.get(tenant, core.INITIAL), hour, day)
 
     def _windows(self) -> tuple[int, int]:
-        """Give the current hour and day, the latest ever seen; the first call in an hour drops what is over."""
+        """Give the current hour and day, the latest ever seen; the first call in an hour drops what is over.
+
+        Then no run has started in the hour yet, so a tenant without money in the day has nothing to remember.
+        """
         self._latest_ns = max(self._latest_ns, self._clock.now_ns() + self._wall_offset_ns)
         hour, day = self._latest_ns // HOUR_NS, self._latest_ns // DAY_NS
         if hour > self._swept_hour:
             self._swept_hour = hour
             rolled = {tenant: core.roll(state, hour, day) for tenant, state in self._tenants.items()}
-            self._tenants = {tenant: state for tenant, state in rolled.items() if _in_use(state)}
+            self._tenants = {tenant: state for tenant, state in rolled.items() if _has_used_money(state)}
         return hour, day
 
 
@@ -168,9 +171,9 @@ def _denial(state: core.State, limits: core.Limits, asked: int, verdict: int, no
     return Denied("quota", frees, Degradation("wait", wait_ns=wait_ns))
 
 
-def _in_use(state: core.State) -> bool:
-    _, runs, _, spent, reserved = state
-    return runs > 0 or spent > 0 or reserved > 0
+def _has_used_money(state: core.State) -> bool:
+    _, _, _, spent, reserved = state
+    return spent > 0 or reserved > 0
 
 
 def _check_tenant(tenant: object) -> None:

@@ -141,7 +141,7 @@ class TestLoading:
             "approvals": 5,
             "arguments": 4,
             "broken": 7,
-            "defiant": 5,
+            "defiant": 6,
             "loops": 5,
             "money": 12,
             "runaway": 8,

@@ -7,12 +7,17 @@ import threading
 
 
 def race(count, act):
-    """Run ``act(index)`` on `count` threads that leave one barrier together; their answers in order."""
+    """Run ``act(index)`` on `count` threads that start together; their answers in order."""
     barrier = threading.Barrier(count)
+    awake = []
     answers = [None] * count
 
     def run(index):
         barrier.wait(10)
+        # A barrier wakes its threads one after the other; spinning until all are awake makes them really collide.
+        awake.append(index)
+        while len(awake) < count:
+            pass
         answers[index] = act(index)
 
     threads = [threading.Thread(target=run, args=(index,), daemon=True) for index in range(count)]

@@ -70,6 +70,8 @@ class TestCore:
                         new = core.report(state, self.SETTINGS, move[1], move[2], now)
                         if move[1] != state[1]:
                             assert new == state, "a stale report changed something"
+                        if state[0] == core.PROBING and new != state:
+                            assert new[1] > move[1], "the end of a probe left its permit good"
                         if state[0] != core.CLOSED and new[0] == core.CLOSED:
                             assert (state[0], move[2]) == (core.PROBING, core.SUCCESS)
                             closed, opened = closed + 1, -1
@@ -80,6 +82,12 @@ class TestCore:
             frontier = following - seen
             seen |= following
         assert min(probes, reopened, closed) > 10
+
+    def test_an_open_breaker_heeds_no_report(self):
+        """Exhaustive, even for a permit that could not have been given out."""
+        for failures, until, permit, outcome, now in itertools.product(range(3), repeat=5):
+            state = (core.OPEN, 1, failures, until)
+            assert core.report(state, self.SETTINGS, permit, outcome, now) == state
 
     def test_no_state_is_a_trap(self):
         """Exhaustive: from any state a caller is admitted once the longest of cooldown and lease has passed."""

@@ -189,13 +189,40 @@ class TestPolicy:
         assert budget.check(asking(6)).allowed
 
     def test_spending_beside_a_hold_leaves_the_hold_alone(self):
-        """What is held cannot be spent."""
+        """What is held cannot be spent; what is left beside it can."""
         budget = BudgetEnforcer(Money(10))
         decision = budget.check(asking(6))
         assert budget.spend(Money(4))
         assert budget.remaining == Money(0)
         budget.report(asking(6), decision, None, 6)
         assert budget.spent == Money(10)
+
+    @pytest.mark.parametrize("limit", [None, 0, 2, 3])
+    def test_every_short_history_of_holds_and_spends_is_the_same_as_the_cores(self, limit):
+        """Exhaustive: four moves of spend, hold, settle the oldest hold, release the oldest."""
+        ceiling = -1 if limit is None else limit
+        moves = [("spend", 1), ("spend", 2), ("hold", -1), ("hold", 1), ("hold", 2), ("settle", 1), ("release", 0)]
+        for history in itertools.product(moves, repeat=4):
+            budget = BudgetEnforcer(None if limit is None else Money(limit))
+            state, permits = core.INITIAL, []
+            for move, amount in history:
+                if move == "spend":
+                    state, verdict = core.spend(state, ceiling, amount)
+                    assert budget.spend(Money(amount)) == (verdict == core.ADMITTED)
+                elif move == "hold":
+                    state, verdict, held = core.hold(state, ceiling, amount)
+                    decision = budget.check(asking(amount))
+                    assert decision.allowed == (verdict == core.ADMITTED)
+                    permits += [(decision, held)] if decision.allowed else []
+                elif permits and move == "settle":
+                    decision, held = permits.pop(0)
+                    state = core.settle(state, ceiling, held, amount)
+                    budget.report(asking(0), decision, None, amount)
+                elif permits:
+                    decision, held = permits.pop(0)
+                    state = core.release(state, held)
+                    budget.release(asking(0), decision)
+                assert (budget.spent.nano, budget.reserved.nano, budget.call_count, budget.exceeded) == state
 
     def test_a_call_that_can_never_fit_shuts_the_budget(self):
         """Even if the calls in flight cost nothing, it does not fit."""

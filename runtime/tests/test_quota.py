@@ -278,8 +278,20 @@ class TestWindows:
         clock.set_ns(-3 * DAY_NS, 997 * DAY_NS)
         refused(manager, "t", "1")
 
+    def test_a_clock_that_steps_back_gives_no_fresh_window_to_a_tenant_that_was_dropped(self):
+        """Its next run counts in the latest hour seen, so in that hour there is no other."""
+        clock = SettableClock(wall_start_ns=1000 * DAY_NS)
+        manager, _ = quota(runs=1, clock=clock)
+        manager.start("t", 0)
+        clock.advance_ns(HOUR_NS)
+        manager.start("another", 0)
+        clock.set_ns(0, 1000 * DAY_NS)
+        manager.start("t", 0)
+        clock.advance_ns(HOUR_NS)
+        refused(manager)
+
     def test_old_windows_and_idle_tenants_are_dropped(self):
-        """10000 tenants a day for three days: never more kept than one day had."""
+        """A thousand tenants a day for three days: never more kept than one day had."""
         manager, clock = quota(runs=10, usd="1")
         for day in range(3):
             for index in range(1000):
