@@ -118,6 +118,8 @@ class Script:
             return ending(self._world, "completed")
         except Refused as let_through:
             return ending(self._world, let_through.stop, str(let_through))
+        except BaseException as error:  # noqa: BLE001 - whatever a planner raises is its failure
+            return ending(self._world, "failed", described(error))
         if isinstance(action, Approve) and action.refusal is refusal:
             self._world.allow(request.tool, asked_about)
             return self._loop.resume(self._run, {request.id: True})

@@ -27,7 +27,7 @@ PLANNERS = bundled()
 class WithoutAlarms(VirtualClock):
     """A clock that tells the time when asked and wakes nobody."""
 
-    def call_at(self, when_ns: int, callback: Callable[[], None]) -> VirtualAlarm:  # noqa: ARG002 - never called
+    def call_at(self, when_ns: int, callback: Callable[[], None]) -> VirtualAlarm:
         """See Clock."""
         return VirtualAlarm(lambda: None)
 
@@ -45,15 +45,12 @@ NO_PART_OF_A_LOOP = {
 
 UNDER_BAD_TOOLS = (
     "well-behaved",
-    "never-finishes",
     "fans-out-on-threads",
     "fans-out-on-asyncio",
     "nested-retries",
     "spawns-sub-agents",
     "expensive",
     "asks-and-is-approved",
-    "swallows-everything",
-    "hangs",
 )
 
 

@@ -54,7 +54,9 @@ def check_command(
     target: Annotated[str, typer.Argument(help="A target, or package.module:attribute of yours.")] = "failstop",
     planner: Annotated[list[str] | None, typer.Option("--planner", metavar="NAME", help="Only this one.")] = None,
     planners: Planners = None,
-    tools: Annotated[str | None, typer.Option(metavar="MISBEHAVIOUR", help="Make every tool misbehave so.")] = None,
+    tools: Annotated[
+        str | None, typer.Option(metavar="MISBEHAVIOUR", help=f"Make every tool misbehave: {', '.join(MISBEHAVIOURS)}.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="The seed of chance, where there is chance.")] = 0,
     as_json: Json = False,
     folder: Annotated[Path, typer.Option("--evidence", metavar="DIR", help="Where the evidence goes.")] = Path(
