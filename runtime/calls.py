@@ -11,7 +11,7 @@ from failstop.runtime.abandonment import await_or_abandon
 from failstop.runtime.charging import Cost, asked_for, charged_for
 from failstop.runtime.cores.ledger import ADMITTED, NO_ESTIMATE, admit, settle
 from failstop.runtime.decision import Decision
-from failstop.runtime.dispatch import Boundary, Request
+from failstop.runtime.dispatch import Boundary, Dispatch, Request
 from failstop.runtime.limits import UNLIMITED
 from failstop.runtime.money import Amount, Money
 from failstop.runtime.retry import RetryContainer
@@ -223,6 +223,16 @@ class Calls:
             self.partial,
             lambda: source(self.token, lambda: fn(*args, **kwargs)),
         )
+
+    def reserve(
+        self, amount: Amount | None = None, *, kind: Kind = "llm", wait: bool = True, name: str = "reserved"
+    ) -> Dispatch:
+        """Admit one dispatch that the caller makes itself, as a framework's callbacks do; raises as `call`.
+
+        amount: dollars, the upper bound; None for all that is left. End it once: settle(actual), fail(error), or
+        release() if the dispatch never began.
+        """
+        return enter(self._boundary, self._request(self.reserve, amount, None, kind, wait, name, None), False)
 
     def wrap_llm_call(self, fn: Callable[..., Any], /, *args: Any, **options: Any) -> Decision:
         """Make an LLM call with the options of `call`; answers instead of raising when it may not run."""

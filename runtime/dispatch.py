@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from failstop.runtime.graph import ExecutionGraph
     from failstop.runtime.accounts import Owner
     from failstop.runtime.ledger import Ledger
+    from failstop.runtime.money import Amount
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +80,20 @@ class Boundary:
         return decision
 
 
+class AlreadyEnded(RuntimeError):  # noqa: N818 - it tells what happened
+    """A reservation was settled, failed or released a second time; the first time counts."""
+
+
 class Dispatch:
-    """An admitted call; exactly one of succeed, fail, abandon or withdraw ends it."""
+    """An admitted call and what it holds; exactly one of succeed, settle, fail or release ends it, once."""
 
     __slots__ = (
         "_boundary",
         "_decision",
+        "_once",
         "_outer",
         "_retry",
         "call",
-        "ended",
         "frame",
         "held",
         "request",
@@ -109,7 +114,8 @@ class Dispatch:
         self._boundary = boundary
         self._decision = decision
         self._retry = retry
-        self.ended = False
+        # Emptied by whoever ends the call: popping is atomic, so two threads cannot both end it.
+        self._once = [True]
         self._outer = frames.current.get()
         self.thread = get_ident()
         self.request = request
@@ -117,6 +123,11 @@ class Dispatch:
         self.held = held
         self.start_ns = start_ns
         self.frame: frames.Frame = (boundary.ledger.chain, call, self._outer)
+
+    @property
+    def ended(self) -> bool:
+        """True once it was charged or released."""
+        return not self._once
 
     def succeed(self, value: Any, outcome: str = "ok") -> None:
         """Charge a call that returned; a cost that cannot be read is the whole reservation."""
@@ -131,15 +142,21 @@ class Dispatch:
         """Charge a call that raised, all that it held: what it spent before it raised is unknown (G1)."""
         self._end(self.held, outcome, False, error, None)
 
-    def withdraw(self) -> None:
-        """Give everything back: the callable provably never began."""
+    def settle(self, actual: Amount | None) -> None:
+        """Charge what it cost in dollars, in full; None or what is no amount is charged as all that it holds."""
+        paid, known = charged_for(lambda _: actual, None, self.held)
+        self._end(paid, "ok", known, None, None)
+
+    def release(self) -> None:
+        """Give everything back: the call provably never began."""
+        self._end_once()
         boundary = self._boundary
         boundary.ledger.release(self.call, self.held, self.request.tool, self._retry)
         if boundary.policies is not None and self._decision is not None:
             boundary.policies.release(self._decision)
 
     def _end(self, paid: int, outcome: str, known: bool, error: BaseException | None, value: Any) -> None:
-        self.ended = True
+        self._end_once()
         boundary = self._boundary
         request = self.request
         try:
@@ -151,7 +168,13 @@ class Dispatch:
             where = (self.call, self._outer, self.thread, boundary.owner.name, request.kind, request.label)
             boundary.graph.record((*where, self.start_ns, boundary.ledger.now_ns(), paid, outcome, *tokens))
             if boundary.policies is not None and self._decision is not None:
-                boundary.policies.report(self._decision, error, paid)
+                    boundary.policies.report(self._decision, error, paid)
+
+    def _end_once(self) -> None:
+        try:
+            self._once.pop()
+        except IndexError:
+            raise AlreadyEnded(f"the reservation of {self.request.label!r} was ended before") from None
 
 
 def described(error: BaseException) -> str:

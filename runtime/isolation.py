@@ -88,7 +88,7 @@ def on_thread(
     try:
         thread.start()
     except BaseException:
-        dispatch.withdraw()
+        dispatch.release()
         raise
     unsubscribe = token.subscribe(ended.set)
     try:
@@ -120,7 +120,7 @@ def in_process(dispatch: Dispatch, token: CancellationToken, payload: bytes) -> 
     try:
         process.start()
     except BaseException:
-        dispatch.withdraw()
+        dispatch.release()
         raise
     sender.close()
     unsubscribe = token.subscribe(lambda: _kill(process))

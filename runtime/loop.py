@@ -124,8 +124,7 @@ class AgentLoop:
     async def aresume(self, run: AgentRun, answers: Mapping[str, object]) -> RunResult:
         """Go on with a paused run on the running event loop; as `resume`."""
         answers = dict(answers)
-        engine = run.take(answers)
-        return _arrived(run, engine, await adrive(engine, answers))
+        return await _adriven(run, run.take(answers), answers)
 
     def start(
         self,
@@ -160,8 +159,7 @@ class AgentLoop:
 
     async def adrive(self, run: AgentRun, planner: Planner) -> RunResult:
         """Let a planner drive a run that was started, on the running event loop."""
-        engine = _whole(run, planner)
-        return _arrived(run, engine, await adrive(engine))
+        return await _adriven(run, _whole(run, planner))
 
     def _open(
         self, run_id: str, goal: str, log: RunLog, ticket: QuotaTicket | None, parent: ExecutionContext | None
@@ -224,6 +222,17 @@ def _next_action(run: AgentRun, planner: Planner) -> Engine[Action]:
             raise PlannerError("the planner raised a stop, but this run was not stopped") from error
         raise
     return action
+
+
+async def _adriven(run: AgentRun, engine: Engine[RunResult], answers: Mapping[str, object] | None = None) -> RunResult:
+    task = cast("asyncio.Task[object]", asyncio.current_task())
+    cancelled_before = task.cancelling()
+    result = _arrived(run, engine, await adrive(engine, answers))
+    if task.cancelling() > cancelled_before:
+        # Whatever the run came to meanwhile, who cancelled it waits for a cancellation.
+        run.close()
+        raise asyncio.CancelledError
+    return result
 
 
 def _arrived(run: AgentRun, engine: Engine[RunResult], came: RunResult | Pause) -> RunResult:

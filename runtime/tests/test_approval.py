@@ -17,6 +17,7 @@ from failstop.runtime.cores import grant as core
 from failstop.runtime.limits import Limits
 from failstop.runtime.outcome import Outcome
 from failstop.runtime.planner import Action, Seen, ToolCall
+from failstop.runtime.retry import RetryContainer
 from failstop.runtime.risk import RiskTier
 from failstop.runtime.stops import ConfigurationError
 from failstop.runtime.tests.scripted import FACES, Scripted, World
@@ -89,6 +90,15 @@ def test_an_exact_answer_beats_a_standing_one_both_ways() -> None:
     """Over every pair (case 2)."""
     for exact, standing in itertools.product((core.NO_ANSWER, core.YES, core.NO), repeat=2):
         assert core.ruling(exact, standing) == (standing if exact == core.NO_ANSWER else exact)
+
+
+@pytest.mark.parametrize("answer", [1, "true", [True], None])
+def test_a_grant_takes_only_an_explicit_true_for_a_yes(answer: object) -> None:
+    """Whoever answers it."""
+    request = ApprovalRequest("r:1.1", "r", "pay", RiskTier.IRREVERSIBLE, {}, "digest", "why")
+    grant = Grant(request, VirtualClock().now_ns)
+    grant.answer(answer)
+    assert grant.use("digest") == core.DENIED
 
 
 def test_two_threads_cannot_use_one_grant_both() -> None:
@@ -297,24 +307,67 @@ def test_what_was_shown_is_what_runs_whatever_the_planner_keeps_hold_of() -> Non
 
 
 def test_an_approver_cannot_edit_what_it_is_shown() -> None:
-    """An attempt raises, and so is a no; forced, it changes a copy (case 4)."""
+    """An attempt raises, and so is a no (case 4)."""
 
     def meddles(request: ApprovalRequest) -> bool:
-        dict.__setitem__(cast("dict[str, int]", request.args), "amount", 1000)
-        object.__setattr__(request, "digest", "forged")
+        request.args["amount"] = 1000  # type: ignore[index]  # the point
         return True
 
     world = World()
     world.loop(approver=meddles).run(Scripted(Action.use("pay", amount=1)), "goal")
-    assert ("pay", {"amount": 1000}) not in world.done
+    assert world.done == []
+
+
+def test_a_forced_edit_of_what_is_shown_changes_nothing_of_what_runs() -> None:
+    """The request and the trace are copies; the run's own value is out of reach (case 4)."""
+    world = World()
+    loop = world.loop()
+    paused = loop.run(Scripted(Action.use("pay", amount=1)), "goal")
+    for shown in (paused.pending[0].args, paused.trace[0].action.calls[0].args):
+        dict.__setitem__(cast("dict[str, int]", shown), "amount", 1000)
+    loop.resume(paused.run, {paused.pending[0].id: True})
+    assert world.done == [("pay", {"amount": 1})]
+
+
+def test_a_forged_digest_opens_nothing() -> None:
+    """What was asked about is compared with what is about to run."""
+
+    def forges(request: ApprovalRequest) -> bool:
+        object.__setattr__(request, "digest", "forged")
+        return True
+
+    world = World()
+    world.loop(approver=forges).run(Scripted(Action.use("pay", amount=1)), "goal")
+    assert world.done == []
+
+
+def test_the_digest_tells_calls_apart_by_their_arguments() -> None:
+    """And not by the order of their keys."""
+    world = World()
+    calls = [{"to": "ann", "usd": 1}, {"usd": 1, "to": "ann"}, {"to": "ann", "usd": 2}, {"to": "ann", "usd": "1"}]
+    step = Action(calls=tuple(ToolCall("pay", args) for args in calls))
+    paused = world.loop().run(Scripted(step), "goal")
+    digests = [request.digest for request in paused.pending]
+    assert digests[0] == digests[1]
+    assert len(set(digests)) == 3
 
 
 def test_a_tool_that_edits_its_arguments_does_not_edit_the_record() -> None:
-    """It gets a copy of its own."""
+    """It gets a copy of its own, and so does its retry."""
     world = World()
-    world.add("greedy", does=lambda rows: rows.clear())
+    seen: list[int] = []
+
+    def greedy(rows: list[int]) -> None:
+        seen.append(len(rows))
+        rows.clear()
+        if len(seen) == 1:
+            raise OSError("try again")
+
+    world.add("greedy", does=greedy, retries=RetryContainer(1, clock=world.clock))
     result = world.loop().run(Scripted(Action.use("greedy", rows=[1, 2])), "goal")
+    assert result.trace[0].observations[0].ok
     assert result.trace[0].action.calls[0].args == {"rows": [1, 2]}
+    assert seen == [2, 2]
 
 
 def test_an_argument_that_cannot_be_frozen_cannot_be_approved() -> None:

@@ -12,7 +12,7 @@ from failstop.runtime.clock import VirtualClock
 from failstop.runtime.cores import breaker as core
 from failstop.runtime.policy import PolicyContext
 from failstop.runtime.stops import ConfigurationError, Denied, HaltedStop
-from failstop.runtime.tests.racing import race
+from failstop.runtime.tests.racing import race, slowed
 
 SECOND = 10**9
 CALL = PolicyContext("chain")
@@ -415,14 +415,16 @@ class TestConfiguration:
 class TestThreads:
     """The decision and the taking are one step."""
 
-    def test_of_many_callers_at_the_instant_the_cooldown_ends_one_dispatches(self):
+    def test_of_many_callers_at_the_instant_the_cooldown_ends_one_dispatches(self, monkeypatch):
         """15 of CASES."""
+        slowed(monkeypatch, core, "admit")
         for _ in range(20):
             breaker = half_open(VirtualClock())
             assert sum(race(16, lambda _, breaker=breaker: breaker.check(CALL).allowed)) == 1
 
-    def test_racing_failures_open_it_once_and_are_each_counted(self):
+    def test_racing_failures_open_it_once_and_are_each_counted(self, monkeypatch):
         """15 of 16 leave it closed; the last one opens it."""
+        slowed(monkeypatch, core, "report")
         for _ in range(20):
             breaker = CircuitBreaker(16, 10, clock=VirtualClock())
             permits = [breaker.check(CALL) for _ in range(16)]

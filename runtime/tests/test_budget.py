@@ -15,7 +15,7 @@ from failstop.runtime.cores import budget as core
 from failstop.runtime.money import Money
 from failstop.runtime.policy import UNKNOWN_COST, PolicyContext
 from failstop.runtime.stops import ConfigurationError
-from failstop.runtime.tests.racing import race
+from failstop.runtime.tests.racing import race, slowed
 
 
 def asking(nano):
@@ -285,23 +285,26 @@ class TestPolicy:
 class TestThreads:
     """Check and commit are one step."""
 
-    def test_racing_spenders_spend_exactly_the_limit(self):
+    def test_racing_spenders_spend_exactly_the_limit(self, monkeypatch):
         """16 threads, 4 spends of 1 each, limit 40: 40 are admitted, none of the rest is recorded."""
+        slowed(monkeypatch, core, "spend")
         for _ in range(20):
             budget = BudgetEnforcer(Money(40))
             admitted = race(16, lambda _, budget=budget: sum(budget.spend(Money(1)) for _ in range(4)))
             assert sum(admitted) == 40 == budget.call_count
             assert budget.spent == Money(40)
 
-    def test_one_of_many_racing_for_the_last_room_wins(self):
+    def test_one_of_many_racing_for_the_last_room_wins(self, monkeypatch):
         """18 of CASES: N calls pass with room for one."""
+        slowed(monkeypatch, core, "hold")
         for _ in range(20):
             budget = BudgetEnforcer(Money(10))
             budget.spend(Money(9))
             assert sum(race(16, lambda _, budget=budget: budget.check(asking(1)).allowed)) == 1
 
-    def test_racing_holds_spends_and_ends_lose_nothing(self):
+    def test_racing_holds_spends_and_ends_lose_nothing(self, monkeypatch):
         """Each thread spends 1, holds 3 and settles at 2, holds 3 and releases: three a thread in all."""
+        slowed(monkeypatch, core, "spend", "hold", "settle", "release")
 
         def work(budget):
             assert budget.spend(Money(1))
@@ -312,3 +315,13 @@ class TestThreads:
             budget = BudgetEnforcer(Money(1000))
             race(16, lambda _, budget=budget: work(budget))
             assert (budget.spent, budget.reserved, budget.call_count) == (Money(48), Money(0), 32)
+
+    def test_a_permit_that_many_threads_end_is_ended_once(self, monkeypatch):
+        """Whoever is first."""
+        slowed(monkeypatch, core, "settle", "release")
+        for _ in range(20):
+            budget = BudgetEnforcer(Money(10))
+            budget.check(asking(4))
+            permit = budget.check(asking(3))
+            race(8, lambda _, b=budget, p=permit: b.report(asking(3), p, None, 1))
+            assert (budget.spent, budget.reserved) == (Money(1), Money(4))

@@ -10,6 +10,7 @@ import pytest
 from failstop.runtime.clock import VirtualClock
 from failstop.runtime.context import ExecutionContext
 from failstop.runtime.decision import Decision
+from failstop.runtime.dispatch import AlreadyEnded
 from failstop.runtime.limits import Limits
 from failstop.runtime.money import Money
 from failstop.runtime.stops import (
@@ -702,3 +703,47 @@ class TestRecords:
         ctx.call(Witness("draft"))
         until_stopped(ctx, Witness())
         assert ctx.get_partial_result() == "draft"
+
+
+class TestReservations:
+    """reserve -> dispatch -> settle | fail | release, for callers that dispatch by themselves."""
+
+    def test_a_reservation_is_settled_at_what_it_cost(self):
+        """Held before, charged after; it counts as a step."""
+        ctx = context(max_cost_usd="1.00", max_steps=1)
+        ticket = ctx.reserve("0.40", kind="tool", name="callback")
+        assert (ctx.snapshot().reserved_nano, ctx.snapshot().tool_calls) == (400_000_000, 1)
+        ticket.settle("0.15")
+        shot = ctx.snapshot()
+        assert (shot.committed_nano, shot.reserved_nano, shot.steps) == (150_000_000, 0, 1)
+        with pytest.raises(StepStop):
+            ctx.reserve("0.10")
+
+    @pytest.mark.parametrize("actual", [None, float("nan"), -1, "free", True])
+    def test_an_unknown_actual_cost_is_the_whole_reservation(self, actual):
+        """What cannot be read is not free."""
+        ctx = context(max_cost_usd="1.00")
+        ctx.reserve("0.40").settle(actual)
+        assert ctx.snapshot().committed_nano == 400_000_000
+
+    def test_a_released_reservation_leaves_no_trace(self):
+        """The dispatch provably never began: step, money and tool call come back."""
+        ctx = context(max_cost_usd="1.00", max_steps=1, max_tool_calls=1)
+        ctx.reserve("1.00", kind="tool").release()
+        assert ctx.snapshot().steps == 0
+        ctx.reserve("1.00", kind="tool").fail(ValueError("x"))
+        assert ctx.snapshot().committed_nano == 10**9
+
+    @pytest.mark.parametrize("first", ["settle", "fail", "release"])
+    @pytest.mark.parametrize("second", ["settle", "fail", "release"])
+    def test_a_reservation_is_ended_once(self, first, second):
+        """A second end would give back or charge what was ended already; it is an error and changes nothing."""
+        ctx = context(max_cost_usd="1.00")
+        ticket = ctx.reserve("0.40")
+        argument = {"settle": ("0.10",), "fail": (ValueError(),), "release": ()}
+        getattr(ticket, first)(*argument[first])
+        before = ctx.snapshot()
+        with pytest.raises(AlreadyEnded):
+            getattr(ticket, second)(*argument[second])
+        assert ctx.snapshot() == before
+        assert ticket.ended

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from failstop.runtime import guard as shell
 from failstop.runtime.cores import steps as core
 from failstop.runtime.guard import AgentStepGuard
 from failstop.runtime.policy import PolicyContext
 from failstop.runtime.stops import ConfigurationError
-from failstop.runtime.tests.racing import race
+from failstop.runtime.tests.racing import race, slowed
 
 CALL = PolicyContext()
 
@@ -106,9 +107,24 @@ class TestPolicy:
         assert guard.current_step == 1
 
 
-def test_racing_threads_are_admitted_exactly_the_limit():
+def test_racing_threads_are_admitted_exactly_the_limit(monkeypatch):
     """16 threads, 3 steps each, 25 admitted in all; many rounds."""
+    slowed(monkeypatch, shell, "step")
     for _ in range(20):
         guard = AgentStepGuard(25)
         admitted = race(16, lambda _, guard=guard: sum(guard.step() for _ in range(3)))
         assert sum(admitted) == 25
+
+
+def test_racing_checks_and_releases_lose_no_step(monkeypatch):
+    """Every thread takes two and gives one back."""
+    slowed(monkeypatch, shell, "step", "give_back")
+
+    def work(guard):
+        guard.check(CALL)
+        guard.release(CALL, guard.check(CALL))
+
+    for _ in range(10):
+        guard = AgentStepGuard(None)
+        race(16, lambda _, guard=guard: work(guard))
+        assert guard.current_step == 16

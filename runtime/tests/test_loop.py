@@ -631,7 +631,8 @@ def test_a_late_result_is_still_put_on_record(tmp_path: Path) -> None:
         return "late"
 
     world.add("hangs", does=hangs, isolate="thread", cost="0.5")
-    loop = world.loop(Limits(max_seconds=3, max_cost_usd=1), audit_folder=tmp_path)
+    quota = _Quota()
+    loop = world.loop(Limits(max_seconds=3, max_cost_usd=1), audit_folder=tmp_path, quota=quota)
 
     def pass_the_deadline() -> None:
         assert began.wait(timeout=10)
@@ -643,6 +644,7 @@ def test_a_late_result_is_still_put_on_record(tmp_path: Path) -> None:
     clock.join(timeout=10)
     assert isinstance(result.stop, TimeStop)
     assert result.trace[0].observations == ()
+    assert quota.log[-1] == ("settle", Money(DOLLAR // 2)), "what is in flight is not given back to the tenant"
     release.set()
     for thread in threading.enumerate():
         if thread.name == "failstop-hangs":
@@ -706,6 +708,17 @@ def test_a_paused_run_keeps_its_reservation_until_it_is_closed() -> None:
     assert [entry[0] for entry in quota.log] == ["start", "settle"]
 
 
+def test_a_sub_agent_of_a_chain_that_is_over_does_not_start_and_lets_go_of_its_log(tmp_path: Path) -> None:
+    """The stop goes on to the tool that wanted it, and the log is whole and unlocked."""
+    loop = World().loop(audit_folder=tmp_path)
+    parent = loop.start("goal", run_id="parent")
+    parent.close()
+    with pytest.raises(ClosedStop):
+        loop.start("goal", run_id="child", parent=parent.context)
+    with AuditLog.open(tmp_path / "child.jsonl") as log:
+        assert len(log) == 1
+
+
 def test_a_run_that_cannot_start_gives_its_quota_back(tmp_path: Path) -> None:
     """The log exists already."""
     world = World()
@@ -762,6 +775,33 @@ def test_a_cancelled_run_is_on_record_and_the_cancellation_goes_on(tmp_path: Pat
     assert finish_of(tmp_path)["error"].startswith("CancelledError")
 
 
+def test_a_cancellation_goes_on_though_the_run_was_stopped_meanwhile() -> None:
+    """Who cancelled the task waits for a cancellation, not for a result."""
+
+    async def scenario() -> None:
+        began = asyncio.Event()
+        world = World()
+        run = world.loop().start("goal")
+
+        class Waits:
+            async def next_action(self, _: History) -> Action:
+                run.context.halt("operator")
+                began.set()
+                try:
+                    await asyncio.Event().wait()
+                finally:
+                    await asyncio.sleep(0)
+                return Action.finish()
+
+        task = asyncio.create_task(world.loop().adrive(run, Waits()))
+        await began.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(scenario())
+
+
 def test_a_run_that_ended_dispatches_nothing_more() -> None:
     """Its context is closed, and so is the run."""
     world = World()
@@ -784,14 +824,15 @@ def test_a_run_closed_before_its_end_has_failed() -> None:
 def test_a_harness_completes_a_run_with_its_value(tmp_path: Path) -> None:
     """Unless it was stopped, and then it has not completed."""
     world = World()
-    with world.loop(Limits(max_steps=1), audit_folder=tmp_path).start("goal") as run:
-        run.perform(Action.use("look"))
+    with world.loop(Limits(max_steps=2), audit_folder=tmp_path).start("goal") as run:
+        run.perform(Action(calls=(ToolCall("look"),), cost="0.1"))
         with pytest.raises(PlannerError, match="finish"):
             run.perform(Action.finish())
         with pytest.raises(PlannerError):
             run.perform(None)  # type: ignore[arg-type]  # the point
         result = run.complete({"n": 1})
     assert (result.outcome, result.value) == (Outcome.COMPLETED, {"n": 1})
+    assert result.snapshot.committed_nano == DOLLAR // 10
     assert finish_of(tmp_path)["value"] == {"n": 1}
     with world.loop(Limits(max_steps=0)).start("goal") as stopped:
         with pytest.raises(StepStop):

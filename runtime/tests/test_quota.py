@@ -11,7 +11,7 @@ from failstop.runtime.cores import quota as core
 from failstop.runtime.money import Money
 from failstop.runtime.quota import DAY_NS, HOUR_NS, QuotaManager
 from failstop.runtime.stops import ConfigurationError, Contended, Denied
-from failstop.runtime.tests.racing import race
+from failstop.runtime.tests.racing import race, slowed
 
 SECOND = 10**9
 
@@ -407,8 +407,9 @@ class TestLimits:
 class TestThreads:
     """Check and start are one step."""
 
-    def test_of_32_threads_at_the_last_slot_one_starts(self):
-        """The ninth of ten runs is taken; 32 want the tenth."""
+    def test_of_32_threads_at_the_last_slot_one_starts(self, monkeypatch):
+        """Nine of ten runs are taken; 32 threads want the tenth."""
+        slowed(monkeypatch, core, "start")
 
         def wins(manager):
             try:
@@ -423,8 +424,9 @@ class TestThreads:
                 manager.start("t", 0)
             assert sum(race(32, lambda _, manager=manager: wins(manager))) == 1
 
-    def test_racing_runs_reserve_no_more_than_the_day_has(self):
-        """32 want a dime of a dollar: ten get it."""
+    def test_racing_runs_reserve_no_more_than_the_day_has(self, monkeypatch):
+        """32 threads want a dime of a dollar each: ten get it."""
+        slowed(monkeypatch, core, "start")
 
         def wins(manager):
             try:
@@ -437,8 +439,9 @@ class TestThreads:
             manager, _clock = quota(usd="1")
             assert sum(race(32, lambda _, manager=manager: wins(manager))) == 10
 
-    def test_a_ticket_that_many_threads_settle_is_charged_once(self):
+    def test_a_ticket_that_many_threads_settle_is_charged_once(self, monkeypatch):
         """Whoever is first."""
+        slowed(monkeypatch, core, "settle", "roll")
         for _ in range(20):
             manager, _clock = quota(usd="1")
             ticket = manager.start("t", "0.1")

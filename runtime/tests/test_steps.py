@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from typing import TYPE_CHECKING, Any, cast
 
@@ -31,6 +32,33 @@ class Endless:
         """See Planner."""
         self.turns += 1
         return self.make(self.turns)
+
+
+class Announced:
+    """A policy whose first check gives the next one 50 ms of real time to overtake it."""
+
+    policy_type = "announced"
+
+    def __init__(self) -> None:
+        self.overtaken = threading.Event()
+        self.checks = itertools.count()
+
+    def check(self, context: PolicyContext) -> PolicyDecision:
+        """Allow."""
+        if next(self.checks) > 0:
+            self.overtaken.set()
+        else:
+            assert not self.overtaken.wait(timeout=0.05), "the second call asked before the first was decided"
+        return PolicyDecision(True, self.policy_type)
+
+    def release(self, context: PolicyContext, decision: PolicyDecision) -> None:
+        """Nothing was taken."""
+
+    def report(self, context: PolicyContext, decision: PolicyDecision, error: Any, cost_nano: int) -> None:
+        """Nothing to learn."""
+
+    def reset(self) -> None:
+        """Nothing to forget."""
 
 
 class DenyAll:
@@ -108,6 +136,14 @@ def test_of_eight_calls_in_one_turn_under_a_limit_of_six_the_first_six_run(
     assert isinstance(result.stop, stop)
     assert sorted(args["n"] for _, args in world.done) == list(range(6))
     assert [seen.call_id for seen in result.trace[0].observations] == [f"1.{n}" for n in range(1, 7)]
+
+
+@pytest.mark.parametrize("run", FACES)
+def test_a_parallel_call_asks_only_when_the_one_before_it_is_decided(run: Any) -> None:
+    """Which calls fit is never left to the thread scheduler (case 40)."""
+    step = Action(calls=(ToolCall("look"), ToolCall("look")), parallel=True)
+    result = run(World().loop(policies=lambda: PolicyPipeline([Announced()])), Scripted(step))
+    assert [seen.error for seen in result.trace[0].observations] == ["", ""]
 
 
 @pytest.mark.parametrize("run", FACES)

@@ -138,8 +138,10 @@ def test_a_composite_call_that_is_not_understood_has_the_highest_tier(ops: objec
 
 def test_a_part_whose_tier_is_a_bare_number_makes_the_call_the_highest() -> None:
     """The parts are held to the same rule as the whole."""
-    rule = highest_of_parts(lambda args: args["ops"], lambda _: 0)  # type: ignore[arg-type,return-value]  # the point
-    assert tier_of(rule, {"ops": ["get"]}) is RiskTier.IRREVERSIBLE
+    tiers: Any = {"get": RiskTier.READ, "put": 0}
+    rule = highest_of_parts(lambda args: args["ops"], tiers.__getitem__)
+    assert tier_of(rule, {"ops": ["put"]}) is RiskTier.IRREVERSIBLE
+    assert tier_of(rule, {"ops": ["get", "put"]}) is RiskTier.IRREVERSIBLE
 
 
 SHELL = shell_tier({"ls": RiskTier.READ, "sort": RiskTier.READ, "touch": RiskTier.WRITE})
