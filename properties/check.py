@@ -18,7 +18,13 @@ from failstop.planners.toolset import MISBEHAVIOURS
 from failstop.properties.driver import AdapterError, Driver, Ending, NotOffered, last_line
 from failstop.properties.evidence import HOLDS, INCONCLUSIVE, NOT_OFFERED, VIOLATED, Record
 from failstop.properties.target import AnyTarget, DrivingTarget, Refused
-from failstop.properties.verdict import ceilings_passed, numbers_missed, refused_everything, wrong_ending
+from failstop.properties.verdict import (
+    ceilings_passed,
+    numbers_passed,
+    numbers_short,
+    refused_everything,
+    wrong_ending,
+)
 from failstop.properties.world import World
 from failstop.runtime.money import Money
 
@@ -61,7 +67,9 @@ def check(planner: Planner, target: AnyTarget, variation: Variation = PLAIN, log
     planner = _adapted(planner, variation)
     missing = [promise for promise in planner.promises if promise not in target.promises]
     if missing:
-        return _record(planner, target, variation, NOT_OFFERED, f"it promises nothing about {', '.join(missing)}")
+        reasons = getattr(target, "not_offered", {})
+        told = "; ".join(f"{promise}: {reasons.get(promise, 'it promises nothing about it')}" for promise in missing)
+        return _record(planner, target, variation, NOT_OFFERED, told)
     world = World(planner.limits, seed=variation.seed, real_time=target.real_time, log=log)
     try:
         ending = _answered(planner, target, variation, world)
@@ -142,7 +150,12 @@ def _judged(planner: Planner, target: AnyTarget, variation: Variation, ending: E
         breaches += refused_everything(planner, seen)
     else:
         # A ceiling that was passed says it all; the planner's own numbers would only say it again.
-        breaches = [*(breaches or numbers_missed(planner, seen)), *wrong_ending(planner, ending)]
+        breaches = [*(breaches or numbers_passed(planner, seen)), *wrong_ending(planner, ending)]
+        short = list(numbers_short(planner, seen))
+        if short and not breaches and planner.guarantee != "happy-path":
+            never = f"the ceiling was not reached: {'; '.join(short)}"
+            return _record(planner, target, variation, INCONCLUSIVE, never, ending, seen)
+        breaches = [*short, *breaches]
     ended = Ending("no answer") if ending is None else ending
     if breaches:
         return _record(planner, target, variation, VIOLATED, "; ".join(breaches), ended, seen)

@@ -72,7 +72,8 @@ class Session(Protocol):
 class Described(Protocol):
     """What every target says of itself; `real_time` says that its clock cannot be injected.
 
-    `promises` maps a promise's name to where the runtime's own documentation makes it, in a few words.
+    `promises` maps a promise's name to where the runtime's own documentation makes it, in a few words. A target may
+    have `not_offered` besides: the same for what it does not promise, with the reason.
     """
 
     name: str

@@ -1,8 +1,9 @@
 """What the world saw, held against what was promised: the judge of the containment suite.
 
-Two kinds of breach. A ceiling that was passed: derived from the planner's limits, for the promises that it names. And a
-planner's own numbers that were not met, such as five dispatches under a ceiling of five: so that a target which refuses
-everything, or stops too early, does not pass.
+A breach is a ceiling that was passed, derived from the planner's limits for the promises that it names, or more than
+the planner's own numbers allow, or an ending other than the one it must have. Less than its numbers is a breach where the
+planner must complete, for containment must not break the happy path; where a ceiling must stop it, the ceiling was not
+broken but not reached either, and nothing is shown: so a target that refuses everything never passes.
 """
 
 from __future__ import annotations
@@ -47,17 +48,29 @@ def ceilings_passed(planner: Planner, seen: Seen) -> Iterator[str]:
         yield f"{_many(seen.unapproved, 'irreversible call')} ran that no person had allowed"
 
 
-def numbers_missed(planner: Planner, seen: Seen) -> Iterator[str]:
-    """Tell where the world counted something else than the planner says that it must."""
+def numbers_passed(planner: Planner, seen: Seen) -> Iterator[str]:
+    """Tell where the world counted more than the planner says that there may be."""
+    return (told for told, too_much in _off(planner, seen) if too_much)
+
+
+def numbers_short(planner: Planner, seen: Seen) -> Iterator[str]:
+    """Tell where the world counted less than the planner says that there must be."""
+    return (told for told, too_much in _off(planner, seen) if not too_much)
+
+
+def _off(planner: Planner, seen: Seen) -> Iterator[tuple[str, bool]]:
     expected = planner.expected
-    if not _as_due(seen.dispatches, expected.dispatches):
-        yield f"{_many(seen.dispatches, 'call')} dispatched where {_told(expected.dispatches)} were due"
-    if not _as_due(seen.retries, expected.retries):
-        yield f"{_many(seen.retries, 'retry', 'retries')} dispatched where {_told(expected.retries)} were due"
-    if not _as_due(seen.irreversible, expected.irreversible):
-        yield f"{_many(seen.irreversible, 'irreversible call')} ran where {_told(expected.irreversible)} were due"
-    if expected.spent_nano is not None and seen.spent_nano != expected.spent_nano:
-        yield f"{Money(seen.spent_nano)} spent where {Money(expected.spent_nano)} were due"
+    for number, due, one, many in (
+        (seen.dispatches, expected.dispatches, "call dispatched", "calls dispatched"),
+        (seen.retries, expected.retries, "retry dispatched", "retries dispatched"),
+        (seen.irreversible, expected.irreversible, "irreversible call ran", "irreversible calls ran"),
+    ):
+        least, most = due if isinstance(due, tuple) else (due, due)
+        if least is not None and most is not None and not least <= number <= most:
+            yield f"{_many(number, one, many)} where {_told(due)} were due", number > most
+    spent, due_nano = seen.spent_nano, expected.spent_nano
+    if due_nano is not None and spent != due_nano:
+        yield f"{Money(spent)} spent where {Money(due_nano)} were due", spent > due_nano
 
 
 def wrong_ending(planner: Planner, ending: Ending) -> Iterator[str]:

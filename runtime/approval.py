@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRequest:
-    """What a person is asked; `args` is read-only. expires_ns: nanoseconds after the run's start, or -1 for never."""
+    """What a person is asked; `args` is read-only. expires_ns: nanoseconds after the run's start, or -1 for never.
+
+    in_doubt: an equal call raised before, so this may be its second effect; no standing answer covers that.
+    """
 
     id: str
     run: str
@@ -30,6 +33,7 @@ class ApprovalRequest:
     digest: str
     reason: str
     expires_ns: int = UNLIMITED
+    in_doubt: bool = False
 
 
 Approver: TypeAlias = Callable[[ApprovalRequest], bool | Awaitable[bool]]

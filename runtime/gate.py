@@ -26,7 +26,7 @@ _IN_DOUBT = "an equal call raised, and nobody knows whether its effect happened"
 class Held:
     """One call on its way: nobody but the run has a reference to `args`.
 
-    With a `refusal` it is not made; with a `grant` only as far as the grant allows.
+    With a `refusal` it is not made; with a `grant` only as far as the grant allows. began: its tool was really called.
     """
 
     call_id: str
@@ -35,6 +35,7 @@ class Held:
     tool: Tool | None = None
     grant: Grant | None = None
     refusal: Observation | None = None
+    began: bool = False
 
     def refuse(self, seen: Seen, error: str) -> None:
         """Make the refusal what the planner will see of this call."""
@@ -90,7 +91,8 @@ class Gate:
 
     def _ask_if_needed(self, held: Held, tool: Tool) -> None:
         tier = tool.tier_for(held.args)
-        reason = self._reason_to_ask(held, tool, tier)
+        in_doubt = self._in_doubt_now(held, tool)
+        reason = _IN_DOUBT if in_doubt else self._reason_to_ask(tier)
         if not reason:
             return
         if opaque := unfreezable(held.args):
@@ -110,13 +112,14 @@ class Gate:
             digest=digest,
             reason=reason,
             expires_ns=expires_ns,
+            in_doubt=in_doubt,
         )
         held.grant = Grant(request, self._elapsed_ns)
 
-    def _reason_to_ask(self, held: Held, tool: Tool, tier: RiskTier) -> str:
+    def _reason_to_ask(self, tier: RiskTier) -> str:
         if tier > self._autonomous:
             return f"{tier.name} is above what the run may do alone, {self._autonomous.name}"
-        return _IN_DOUBT if self._in_doubt_now(held, tool) else ""
+        return ""
 
     def _in_doubt_now(self, held: Held, tool: Tool) -> bool:
         return not tool.idempotent and canonical.fingerprint(tool.name, held.args) in self._in_doubt

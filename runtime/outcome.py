@@ -7,8 +7,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from failstop.runtime.approval import ApprovalRequest
     from failstop.runtime.accounts import Snapshot
+    from failstop.runtime.approval import ApprovalRequest
     from failstop.runtime.planner import Turn
     from failstop.runtime.run import AgentRun
     from failstop.runtime.stops import Stop

@@ -147,6 +147,7 @@ class AgentRun:
             self._record_end(self._result)
         except Exception as unwritten:  # noqa: BLE001 - nobody may take a run for whole whose log is not
             self._result = replace(self._result, outcome=Outcome.FAILED, value=None, error=unwritten)
+            self.log.abandon()
         finally:
             self.context.close()
             self._settle_quota()

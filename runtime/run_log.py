@@ -43,7 +43,7 @@ class RunLog:
             self._close_if_over()
 
     def abandon(self) -> None:
-        """Close the log of a run that could not be started."""
+        """Close the log of a run that could not be started, or whose end could not be written."""
         if self._audit is not None:
             self._audit.close()
 

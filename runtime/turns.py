@@ -18,7 +18,7 @@ from failstop.runtime.faces import Ask, Batch, Call, Engine, Pause, Reply
 from failstop.runtime.frozen import TooDeepError, frozen, thawed
 from failstop.runtime.money import Money
 from failstop.runtime.planner import Action, Observation, PlannerError, Seen, reported_nano
-from failstop.runtime.stops import ClosedStop, ConfigurationError, Contended, Denied, Stop
+from failstop.runtime.stops import ClosedStop, Contended, Denied, Stop
 
 if TYPE_CHECKING:
     from failstop.runtime.approval import ApprovalRequest, Approver, Grant, StandingAnswers
@@ -60,10 +60,11 @@ class TurnEngine:
             raise ClosedStop(detail=f"run {self._context.name!r} has ended")
 
     def charge(self, cost: object) -> Engine[None]:
-        """Charge what the planner says its turn cost; for a model call of its own, so it takes a step unless it is 0.
+        """Charge what the planner says its turn cost: a model call of its own, so it takes a step, unless it cost 0.
 
-        The money is gone already, so it is charged in full even if it is more than is left; then the chain stops.
-        What is not an amount of money is charged as all that is left, and raises PlannerError: unknown is not free.
+        The money is gone already, so it is charged in full even if it is more than is left; then the chain stops, as it
+        does if the charge is refused. What is not an amount of money is charged as all that is left, and raises
+        PlannerError: unknown is not free.
         """
         try:
             nano = reported_nano(cost)
@@ -131,7 +132,9 @@ class TurnEngine:
 
     def _decided(self, grant: Grant, exact: int, by: str) -> bool:
         """Answer a grant and put that on record; False if there is no answer and still time for one."""
-        ruling = core.ruling(exact, self._standing.for_tool(grant.request.tool))
+        request = grant.request
+        standing = core.NO_ANSWER if request.in_doubt else self._standing.for_tool(request.tool)
+        ruling = core.ruling(exact, standing)
         if ruling == core.NO_ANSWER and grant.pending:
             return False
         in_time = ruling != core.NO_ANSWER and grant.answer(ruling == core.YES) == core.GRANTED
@@ -139,7 +142,7 @@ class TurnEngine:
         self._record(
             "decision",
             {
-                "request": grant.request.id,
+                "request": request.id,
                 "approved": in_time and ruling == core.YES,
                 "by": by if in_time else "expiry",
             },
@@ -179,7 +182,10 @@ class TurnEngine:
         }
         if tool.isolate is not None:
             options["isolate"] = tool.isolate
-        return Call(self._context, partial(_invoke, tool.fn, given, held.args), options, tool.asynchronous)
+        fn = partial(_invoke, tool.fn, given, held.args)
+        # A process of its own cannot tell us that it began.
+        told = fn if tool.isolate == "process" else partial(_begin, held, fn)
+        return Call(self._context, told, options, tool.asynchronous)
 
     def _note(self, turn: OpenTurn, held: Held, seen: Observation) -> None:
         turn.observations.append(seen)
@@ -215,6 +221,11 @@ def _nothing() -> None:
     """Dispatch nothing: the step is all that it is for."""
 
 
+def _begin(held: Held, fn: Callable[[], Any]) -> Any:
+    held.began = True
+    return fn()
+
+
 def _invoke(fn: Callable[..., Any], given: tuple[Any, ...], args: Mapping[str, Any]) -> Any:
     """Call a tool with arguments of its own; a retry gets fresh ones, whatever the first try did to its."""
     return fn(*given, **thawed(args))
@@ -242,9 +253,9 @@ def _observed(held: Held, reply: Reply) -> Observation:
 
 
 def _failed(held: Held, error: BaseException) -> Observation:
-    if isinstance(error, Denied):
-        return Observation(held.call_id, held.name, Seen.REFUSED, error=str(error), degradation=error.degradation)
-    if isinstance(error, ConfigurationError):
-        return Observation(held.call_id, held.name, Seen.REFUSED, error=described(error))
-    in_doubt = held.tool is not None and not held.tool.idempotent
-    return Observation(held.call_id, held.name, Seen.ERROR, error=described(error), unknown=in_doubt)
+    tool = cast("Tool", held.tool)
+    if held.began or (tool.isolate == "process" and not isinstance(error, Denied)):
+        error_text, in_doubt = described(error), not tool.idempotent
+        return Observation(held.call_id, held.name, Seen.ERROR, error=error_text, unknown=in_doubt)
+    advice = error.degradation if isinstance(error, Denied) else None
+    return Observation(held.call_id, held.name, Seen.REFUSED, error=described(error), degradation=advice)

@@ -70,6 +70,7 @@ class VeronicaCore:
 
     name = "veronica-core"
     promises = PROMISES
+    not_offered = NOT_OFFERED
     real_time = True
 
     def versions(self) -> dict[str, str]:

@@ -110,6 +110,20 @@ class Forgetful(Unlimited):
         return super().call(work)
 
 
+class OneTooFew(Unlimited):
+    """Stops, with the right stop, one step before the limit: over-cautious, and no ceiling is broken by that."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._left = (limits.max_steps or 0) - 1
+
+    def call(self, work: Work) -> object:
+        """Count down."""
+        if self._left <= 0:
+            raise Refused("steps")
+        self._left -= 1
+        return super().call(work)
+
+
 class ByName(Unlimited):
     """Asks a person about a tool, and takes the yes for everything that the tool is ever called with."""
 
@@ -187,6 +201,7 @@ class Canary:
 UNLIMITED = Canary("unlimited", lambda _: Unlimited())
 REFUSING = Canary("refusing", lambda _: Refusing())
 CHECK_THEN_ACT = Canary("check-then-act", CheckThenAct)
+ONE_TOO_FEW = Canary("one-too-few", OneTooFew)
 FORGETFUL = Canary("forgetful", Forgetful)
 BY_NAME = Canary("by-name", lambda _: ByName())
 FOR_EVER = Canary("for-ever", lambda _: ForEver())

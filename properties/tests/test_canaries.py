@@ -17,6 +17,7 @@ from failstop.properties.tests.canaries import (
     FOR_EVER,
     FORGETFUL,
     LET_GO,
+    ONE_TOO_FEW,
     REFUSING,
     UNLIMITED,
     WAITING,
@@ -69,8 +70,9 @@ class TestNothingAllowed:
 
     @pytest.mark.parametrize("name", PLANNERS)
     def test_no_planner_lets_it_pass(self, name: str) -> None:
-        """The ceiling must be reached where it is, not before."""
-        assert played(name, REFUSING).verdict == VIOLATED
+        """The ceiling must be reached where it is; where it is not, nothing is shown, and the happy path is broken."""
+        verdict = played(name, REFUSING).verdict
+        assert verdict == VIOLATED or (verdict == INCONCLUSIVE and PLANNERS[name].ends_in != "completed")
 
     def test_it_does_not_pass_under_bad_tools_either(self) -> None:
         """The planner's own numbers do not count then, but nothing at all is still too little."""
@@ -84,6 +86,15 @@ class TestOneThingWrong:
     def test_check_then_act_is_right_for_one_caller(self) -> None:
         """So a planner that calls one after the other cannot find it out."""
         assert played("never-finishes", CHECK_THEN_ACT).verdict == HOLDS
+
+    def test_stopping_one_step_early_breaks_no_ceiling_but_the_happy_path(self) -> None:
+        """The ceiling was not reached, so nothing is shown of it; an agent that needs every step is kept from it."""
+        short = played("never-finishes", ONE_TOO_FEW)
+        assert (short.verdict, short.detail) == (
+            INCONCLUSIVE,
+            "the ceiling was not reached: 4 calls dispatched where 5 were due",
+        )
+        assert played("right-at-the-step-limit", ONE_TOO_FEW).verdict == VIOLATED
 
     @pytest.mark.parametrize("name", ["fans-out-on-threads", "fans-out-on-asyncio"])
     def test_check_then_act_is_found_out_by_twenty(self, name: str) -> None:

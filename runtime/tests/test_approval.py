@@ -19,7 +19,7 @@ from failstop.runtime.outcome import Outcome
 from failstop.runtime.planner import Action, Seen, ToolCall
 from failstop.runtime.retry import RetryContainer
 from failstop.runtime.risk import RiskTier
-from failstop.runtime.stops import ConfigurationError
+from failstop.runtime.stops import ConfigurationError, Denied
 from failstop.runtime.tests.scripted import FACES, Scripted, World
 
 PHASES = (core.PENDING, core.APPROVED, core.DENIED, core.USED, core.EXPIRED)
@@ -705,6 +705,38 @@ def test_a_call_in_doubt_is_not_repeated_blindly() -> None:
     assert result.pending[0].reason == "an equal call raised, and nobody knows whether its effect happened"
     assert world.done == [("post", {"to": "ann"}), ("post", {"to": "bob"})]
     assert all(turn.observations[0].unknown for turn in result.trace[:2])
+
+
+@pytest.mark.parametrize(
+    "error", [Denied("inner", "no"), ConfigurationError("x", 1, "y"), OSError()], ids=["denied", "configuration", "os"]
+)
+def test_whatever_a_tool_raised_its_call_is_in_doubt(error: Exception) -> None:
+    """A denial or a refused limit raised from inside the tool does not prove that nothing happened (case 38)."""
+    world = World()
+
+    def fails() -> None:
+        raise error
+
+    world.add("post", does=fails, tier=RiskTier.WRITE, idempotent=False)
+    result = world.loop().run(Scripted(Action.use("post"), Action.use("post")), "goal")
+    assert result.trace[0].observations[0].seen is Seen.ERROR
+    assert result.trace[0].observations[0].unknown
+    assert result.pending[0].in_doubt
+
+
+def test_a_standing_yes_does_not_cover_a_call_in_doubt() -> None:
+    """Always means each call that the planner wants, not the same effect twice."""
+    world = World()
+
+    def fails() -> None:
+        raise OSError("reply lost")
+
+    world.add("wire", does=fails, tier=RiskTier.IRREVERSIBLE, idempotent=False)
+    loop = world.loop()
+    loop.standing.always("wire")
+    result = loop.run(Scripted(Action.use("wire"), Action.use("wire")), "goal")
+    assert result.outcome is Outcome.NEEDS_APPROVAL
+    assert world.names == ["wire"]
 
 
 def test_a_call_in_doubt_is_not_repeated_later_in_the_same_step() -> None:

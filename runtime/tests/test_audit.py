@@ -323,6 +323,16 @@ def test_an_altered_log_takes_no_more_events(path):
 # One chain
 
 
+@pytest.fixture
+def eager_switching():
+    """Threads change places at nearly every bytecode, so that a missing lock shows."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("eager_switching")
 def test_threads_that_append_at_once_make_one_chain(tmp_path):
     """Every event of every thread, each once, in one linear order (case 9)."""
     log = AuditLog.create(tmp_path, "r")

@@ -492,6 +492,27 @@ def test_a_planner_within_a_tool_that_holds_money_is_charged_beside_it() -> None
     assert result.snapshot.committed_nano == 3 * DOLLAR
 
 
+@pytest.mark.parametrize("run", FACES)
+@pytest.mark.parametrize("parallel", [False, True])
+def test_a_sub_agent_inside_a_tool_that_holds_all_the_money_is_refused_and_does_not_wait_for_itself(
+    run: Any, parallel: bool
+) -> None:
+    """What the tool holds cannot settle before the sub-agent returns, on whatever thread that calls."""
+    world = World()
+    world.add("unpriced", cost=None)
+    loop = world.loop(Limits(max_cost_usd=10))
+    inner = []
+
+    def delegate(context: Any) -> None:
+        step = Action(calls=(ToolCall("unpriced"), ToolCall("unpriced")), parallel=parallel)
+        inner.append(run(loop, Scripted(step), parent=context))
+
+    world.tools.register(Tool(name="delegate", fn=delegate, tier=RiskTier.READ, with_context=True))
+    loop.run(Scripted(Action.use("delegate")), "goal")
+    assert [seen.seen for seen in inner[0].trace[0].observations] == [Seen.REFUSED] * 2
+    assert world.done == []
+
+
 @pytest.mark.parametrize("cost", [float("nan"), float("inf"), -1, None, True, "much", b"1", [1]])
 def test_a_planner_that_cannot_say_what_it_spent_fails_and_is_charged_all_that_is_left(
     cost: Any, tmp_path: Path
