@@ -83,4 +83,5 @@ def layer_of(nodeid: str) -> str:
 
 
 def _is_test(module: str) -> bool:
-    return "tests" in module.split(".")
+    parts = module.split(".")
+    return "tests" in parts or parts[-1] == "conftest"

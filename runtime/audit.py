@@ -96,6 +96,10 @@ class AuditLog:
     def __len__(self) -> int:
         return self._tip[0]
 
+    def __bool__(self) -> bool:
+        # Or a log without events yet would pass for no log.
+        return True
+
     def record(self, kind: str, data: Mapping[str, object], /) -> int:
         """Append one event and give its number; the operating system has the whole line when this returns.
 

@@ -78,20 +78,19 @@ class Gate:
             verdict = held.grant.use(self._digest(held, held.tool))
             if verdict != GRANTED:
                 held.refuse(Seen.REFUSED, REFUSALS[verdict])
-        elif self._in_doubt_now(held, held.tool):
+        elif self._in_doubt_now(held):
             held.refuse(Seen.REFUSED, _IN_DOUBT)
 
     def note(self, held: Held, observation: Observation) -> None:
         """Remember whether the effect of a call is in doubt, so that an equal one is not made blindly (case 38)."""
-        fingerprint = canonical.fingerprint(held.name, held.args)
         if observation.unknown:
-            self._in_doubt.add(fingerprint)
-        elif observation.ok:
-            self._in_doubt.discard(fingerprint)
+            self._in_doubt.add(canonical.fingerprint(held.name, held.args))
+        elif observation.ok and self._in_doubt:
+            self._in_doubt.discard(canonical.fingerprint(held.name, held.args))
 
     def _ask_if_needed(self, held: Held, tool: Tool) -> None:
         tier = tool.tier_for(held.args)
-        in_doubt = self._in_doubt_now(held, tool)
+        in_doubt = self._in_doubt_now(held)
         reason = _IN_DOUBT if in_doubt else self._reason_to_ask(tier)
         if not reason:
             return
@@ -121,8 +120,8 @@ class Gate:
             return f"{tier.name} is above what the run may do alone, {self._autonomous.name}"
         return ""
 
-    def _in_doubt_now(self, held: Held, tool: Tool) -> bool:
-        return not tool.idempotent and canonical.fingerprint(tool.name, held.args) in self._in_doubt
+    def _in_doubt_now(self, held: Held) -> bool:
+        return bool(self._in_doubt) and canonical.fingerprint(held.name, held.args) in self._in_doubt
 
     def _digest(self, held: Held, tool: Tool) -> str:
         """Bind run, tool, arguments and what the tool adds to them; the empty text if that cannot be read."""

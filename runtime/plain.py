@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from json.encoder import encode_basestring_ascii
 
+from failstop.runtime.frozen import FrozenDict, FrozenList
+
 _LONGEST = 4096
 _MOST_LEVELS = 8
 _INT_BELOW = 2**63
+# Of other subclasses nobody knows what they answer.
+_DICTS = frozenset({dict, FrozenDict})
+_LISTS = frozenset({list, tuple, FrozenList})
 
 
 def spell_plain(value: object, levels: int = _MOST_LEVELS) -> str:
@@ -28,21 +33,21 @@ def spell_plain(value: object, levels: int = _MOST_LEVELS) -> str:
         return "true" if value else "false"
     if levels == 0:
         return ""
-    if kind is dict:
+    if kind in _DICTS:
         return _spell_dict(value, levels - 1)  # type: ignore[arg-type]  # a dict
-    if kind is list or kind is tuple:
+    if kind in _LISTS:
         return _spell_list(value, levels - 1)  # type: ignore[arg-type]  # a list or tuple
     return ""
 
 
 def _spell_dict(value: dict[object, object], levels: int) -> str:
-    keys = [key for key in list(value) if type(key) is str and key.isascii() and key[:1] != "$"]
-    if len(keys) != len(value):
+    pairs = [(key, item) for key, item in list(value.items()) if type(key) is str]
+    if len(pairs) != len(value):
         return ""
     parts = []
     size = 0
-    for key in sorted(keys):
-        part = spell_plain(value.get(key), levels)
+    for key, item in sorted(pairs):  # type: ignore[type-var]  # keys differ, so that items are never compared
+        part = spell_plain(item, levels) if key.isascii() and key[:1] != "$" else ""
         size += len(part) + len(key)
         if not part or size > _LONGEST:
             return ""

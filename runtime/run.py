@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -128,11 +127,10 @@ class AgentRun:
         with self._lock:
             engines = {id(engine): engine for _, engine in self._paused.values()}
             self._paused = {}
-        closed = RunClosed(f"run {self.id!r} was closed before it ended")
         for engine in engines.values():
-            with contextlib.suppress(RunClosed, StopIteration):
-                engine.throw(closed)
+            engine.close()
         stop = self.context.stop
+        closed = RunClosed(f"run {self.id!r} was closed before it ended")
         return self.end(Outcome.BUDGET_STOP if stop else Outcome.FAILED, stop=stop, error=None if stop else closed)
 
     def end(

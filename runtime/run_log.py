@@ -26,13 +26,14 @@ class RunLog:
 
     def record(self, kind: str, data: Mapping[str, Any], /) -> None:
         """Write one event; returns once it is on disk, raises if that is impossible."""
-        # Once closed, all is over: what a late settlement may still trigger has nothing left to stop.
-        if self._audit is None or self._closed:
+        # A stop or a close that comes after the end ends nothing any more; a dispatch then must not happen unrecorded.
+        if self._audit is None or (self._closed and kind in {"stop", "close"}):
             return
-        self._audit.record(kind, data)
-        with self._lock:
-            self._in_flight += (kind == "admit") - (kind in {"settle", "release"})
-        self._close_if_over()
+        try:
+            self._audit.record(kind, data)
+            self._count(kind == "admit")
+        finally:
+            self._count(-(kind in {"settle", "release"}))
 
     def end(self, finish: Mapping[str, Any]) -> None:
         """Write the last event of the loop."""
@@ -44,11 +45,17 @@ class RunLog:
 
     def abandon(self) -> None:
         """Close the log of a run that could not be started, or whose end could not be written."""
+        self._closed = True
         if self._audit is not None:
             self._audit.close()
 
+    def _count(self, in_flight: int) -> None:
+        with self._lock:
+            self._in_flight += in_flight
+        self._close_if_over()
+
     def _close_if_over(self) -> None:
         with self._lock:
-            self._closed = self._ended and self._in_flight == 0
+            self._closed = self._closed or (self._ended and self._in_flight == 0)
         if self._closed and self._audit is not None:
             self._audit.close()

@@ -52,7 +52,7 @@ def spell(value: object, *, attributes: bool = True) -> str | Shape:
     if kind is bool:
         return "true" if value else "false"
     if kind is dict:
-        return Shape("{", list(value.values()), "}", list(value))  # type: ignore[call-overload, attr-defined]  # as above
+        return _mapping(list(value.items()))  # type: ignore[attr-defined]  # as above
     if kind is list or kind is tuple:
         return Shape("[", list(value), "]")  # type: ignore[call-overload]  # as above
     try:
@@ -115,7 +115,7 @@ def _scalar(value: object, kind: type) -> str | None:
 
 def _collection(value: object, kind: type) -> Shape | None:
     if issubclass(kind, dict):
-        return Shape("{", list(dict.values(value)), "}", list(dict.keys(value)))  # type: ignore[arg-type]  # a dict
+        return _mapping(list(dict.items(value)))  # type: ignore[arg-type]  # a dict
     if issubclass(kind, list):
         return Shape("[", list(list.__iter__(value)), "]")  # type: ignore[arg-type]  # a list
     if issubclass(kind, tuple):
@@ -129,8 +129,13 @@ def _collection(value: object, kind: type) -> Shape | None:
     if issubclass(kind, Mapping):
         pairs = list(itertools.islice(value.items(), _MOST_ITEMS + 1))  # type: ignore[attr-defined]  # a Mapping
         if len(pairs) <= _MOST_ITEMS:
-            return Shape("{", [item for _, item in pairs], "}", [key for key, _ in pairs])
+            return _mapping(pairs)
     return None
+
+
+def _mapping(pairs: list[tuple[object, object]]) -> Shape:
+    # From one copy of the pairs: another thread may change the mapping between two.
+    return Shape("{", [item for _, item in pairs], "}", [key for key, _ in pairs])
 
 
 def _object(value: object, kind: type, attributes: bool) -> str | Shape:

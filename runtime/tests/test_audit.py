@@ -46,7 +46,8 @@ def kinds(found):
 
 
 def test_events_come_back_as_they_were_recorded(path):
-    """Numbered from zero, with values that JSON cannot say kept readable."""
+    """Numbered from zero, with values that JSON cannot say kept readable; an empty log is a log all the same."""
+    assert AuditLog.create(path.parent, "empty")
     found = load(path)
     assert found.whole
     assert found.events[:2] == (Event(0, *EVENTS[0]), Event(1, *EVENTS[1]))
@@ -352,6 +353,39 @@ def test_threads_that_append_at_once_make_one_chain(tmp_path):
         assert [(event.seq, event.data["n"]) for event in found.events if event.kind == name] == list(
             zip(own, range(100), strict=True)
         )
+
+
+def test_a_thread_that_comes_between_the_look_and_the_write_waits(tmp_path, monkeypatch):
+    """The one place where two events could take one number, entered on purpose (case 9)."""
+    log = AuditLog.create(tmp_path, "r")
+    moved = threading.Event()
+
+    class Door:
+        def __init__(self):
+            self.lock = threading.Lock()
+
+        def __enter__(self):
+            if self.lock.locked():
+                moved.set()
+            self.lock.acquire()
+
+        def __exit__(self, *_):
+            self.lock.release()
+
+    def come_between(fd):
+        monkeypatch.undo()
+        other.start()
+        assert moved.wait(20)
+        return os.fstat(fd)
+
+    log._lock = Door()
+    other = threading.Thread(target=lambda: (log.record("second", {}), moved.set()), daemon=True)
+    monkeypatch.setattr(os, "fstat", come_between)
+    assert log.record("first", {}) == 0
+    other.join(20)
+    assert not other.is_alive()
+    log.close()
+    assert kinds(load(log.path)) == ["first", "second"]
 
 
 def test_a_second_writer_is_refused_while_the_first_has_the_log(path):

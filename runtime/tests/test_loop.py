@@ -220,6 +220,22 @@ def test_a_planner_that_subclasses_action_to_answer_twice_is_read_once() -> None
     assert world.names == ["look"]
 
 
+def test_a_tool_name_that_only_pretends_to_be_another_is_not_it() -> None:
+    """The text counts, not what a subclass says that it equals."""
+
+    class Pretender(str):
+        __slots__ = ()
+
+        def __eq__(self, other: object) -> bool:
+            return other == "look"
+
+        def __hash__(self) -> int:
+            return hash("look")
+
+    result = World().loop().run(Scripted(Action(calls=(ToolCall(Pretender("nope")),))), "goal")
+    assert result.trace[0].observations[0].seen is Seen.UNKNOWN_TOOL
+
+
 def test_arguments_too_deep_are_the_planners_failure_and_not_a_crash() -> None:
     """Ten thousand lists in one another."""
     deep: list[Any] = []
@@ -601,7 +617,22 @@ def test_a_stop_is_on_record_with_its_numbers(tmp_path: Path) -> None:
     assert finish_of(tmp_path)["outcome"] == "budget_stop"
 
 
-@pytest.mark.parametrize("breaks_at", ["start", "step", "turn", "admit", "settle", "tool_result", "approval", "finish"])
+@pytest.mark.parametrize(
+    "breaks_at",
+    [
+        "start",
+        "step",
+        "turn",
+        "admit",
+        "settle",
+        "tool_result",
+        "approval",
+        "decision",
+        "planner_error",
+        "close",
+        "finish",
+    ],
+)
 def test_a_run_whose_record_cannot_be_written_does_not_go_on(
     breaks_at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -618,7 +649,7 @@ def test_a_run_whose_record_cannot_be_written_does_not_go_on(
     monkeypatch.setattr(AuditLog, "record", full)
     world = World()
     loop = world.loop(audit_folder=tmp_path, approver=lambda _: True)
-    planner = Scripted(Action.use("look"), Action.use("pay"))
+    planner = Scripted(Action.use("look"), Action.use("pay"), *[ValueError("boom")] * (breaks_at == "planner_error"))
     if breaks_at == "start":
         with pytest.raises(AuditError):
             loop.run(planner, "goal")
@@ -628,6 +659,26 @@ def test_a_run_whose_record_cannot_be_written_does_not_go_on(
         assert result.value is None
         assert result.run.context.closed
     assert len(world.done) == after[0]
+    with AuditLog.open(next(tmp_path.iterdir())):
+        """The log was let go of."""
+
+
+def test_a_stop_that_cannot_be_written_leaves_the_run_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log breaks at the very end; the context is closed and the quota settled all the same."""
+    record = AuditLog.record
+
+    def full(log: AuditLog, kind: str, data: Any, /) -> int:
+        if kind == "budget_stop":
+            raise AuditError("disk full")
+        return record(log, kind, data)
+
+    monkeypatch.setattr(AuditLog, "record", full)
+    quota = _Quota()
+    loop = World().loop(Limits(max_steps=0, max_cost_usd=1), audit_folder=tmp_path, quota=quota)
+    result = loop.run(Scripted(Action.use("look")), "goal")
+    assert result.outcome is Outcome.FAILED
+    assert result.run.context.closed
+    assert quota.log[-1][0] == "settle"
 
 
 def test_a_run_id_with_a_log_is_not_used_again(tmp_path: Path) -> None:
