@@ -11,14 +11,16 @@ from failstop.runtime.accounts import AuditSink, Snapshot
 from failstop.runtime.calls import Calls
 from failstop.runtime.cancellation import CancellationToken
 from failstop.runtime.clock import Clock, SystemClock
-from failstop.runtime.cores.ledger import HALTED, TIME
-from failstop.runtime.dispatch import Boundary
+from failstop.runtime.cores.ledger import HALTED, NO_ESTIMATE, TIME
+from failstop.runtime.dispatch import Boundary, Request
 from failstop.runtime.graph import ExecutionGraph
 from failstop.runtime.ledger import Ledger
 from failstop.runtime.limits import UNLIMITED, Limits, count_or_unlimited
+from failstop.runtime.money import Amount, nano_up
 from failstop.runtime.partial import PartialResultBuffer
 from failstop.runtime.repeats import RepeatCounter
 from failstop.runtime.stops import ConfigurationError, Stop
+from failstop.runtime.waiting import enter
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -123,6 +125,19 @@ class ExecutionContext(Calls):
             self._ledger.halt_repeating(count_or_unlimited(self.limits.max_repeats))
             raise self._boundary.stop_now()
 
+    def charge(self, cost: Amount | None, name: str) -> None:
+        """Record dollars that were spent outside of any call, in full: they are gone whether or not they fit (G1).
+
+        Beyond what is left they stop the chain; None is unknown, and takes all that is left. Raises ConfigurationError
+        for what is no amount.
+        """
+        self._ledger.charge(self, NO_ESTIMATE if cost is None else nano_up(cost), name)
+
+    def step(self, name: str) -> None:
+        """Take one step for a turn in which nothing was dispatched; asks no policy. Raises a Stop."""
+        request = Request(name, tool=False, asked=0, cost=0, wait=True)
+        enter(Boundary(self, self._ledger, self.graph, None), request, False).succeed(None)
+
     def halt(self, reason: str) -> None:
         """Stop the chain for good and tell the calls in flight; an earlier stop stays."""
         self._ledger.halt(HALTED, reason)
@@ -130,13 +145,16 @@ class ExecutionContext(Calls):
 
     def close(self) -> None:
         """Take no more calls and tell those in flight; closes the children too. The chain's root may go on."""
-        if not self._ledger.close(self):
+        if self.closed:
             return
-        if self._alarm is not None:
-            self._alarm.cancel()
-        self.token.cancel("closed")
-        for child in self._living_children():
-            child.close()
+        try:
+            self._ledger.close(self)
+        finally:
+            if self._alarm is not None:
+                self._alarm.cancel()
+            self.token.cancel("closed")
+            for child in self._living_children():
+                child.close()
 
     def __enter__(self) -> Self:
         return self

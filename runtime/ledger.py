@@ -110,9 +110,21 @@ class Ledger:
                 self._write_settlement(call, held, cost, outcome, cost_known, error)
             self.after_settlement(held, cost)
 
+    def charge(self, owner: Owner, cost: int, label: str) -> None:
+        """Record, in full, nano-dollars spent outside of any dispatch; NO_ESTIMATE is all that is left."""
+        with self.lock:
+            if cost == core.NO_ESTIMATE:
+                cost = self._left()
+            for account in self._path:
+                account.state = core.charge(account.state, account.bounds, cost)
+            if self.chain.audit is not None:
+                self._write("charge", context=owner.name, name=label, cost_nano=cost, at_ns=self.elapsed_ns)
+            self._stop_overrun(f"{label} cost {Money(cost)} beyond what was left")
+
     def after_settlement(self, held: int, cost: int) -> None:
         """Stop on an overrun and wake the calls that wait; the caller holds the lock."""
-        self._note_overrun(held, cost)
+        if cost > held:
+            self._stop_overrun(f"a call that held {Money(held)} cost {Money(cost)}")
         self._wake()
 
     def release(self, call: int, held: int, tool: bool, retry: bool) -> None:
@@ -141,16 +153,13 @@ class Ledger:
             with self.lock:
                 self._write(kind, **data)
 
-    def close(self, owner: Owner) -> bool:
-        """Take no more calls of `owner`; False if it was closed already. Its calls in flight still settle."""
+    def close(self, owner: Owner) -> None:
+        """Take no more calls of `owner`; its calls in flight still settle."""
         with self.lock:
-            if owner.closed:
-                return False
             owner.closed = True
+            self._wake()
             if self.chain.audit is not None:
                 self._write("close", context=owner.name)
-            self._wake()
-            return True
 
     @property
     def elapsed_ns(self) -> int:
@@ -175,6 +184,10 @@ class Ledger:
             if account.bounds[0] != UNLIMITED and (least == core.NO_ESTIMATE or left < least):
                 least = left
         return least
+
+    def _left(self) -> int:
+        limited = [account for account in self._path if account.bounds[0] != UNLIMITED]
+        return max(0, min((a.bounds[0] - a.state[0] - a.state[1] for a in limited), default=0))
 
     def _refuse(
         self,
@@ -209,10 +222,7 @@ class Ledger:
                 )
         self._wake()
 
-    def _note_overrun(self, held: int, cost: int) -> None:
-        if cost <= held:
-            return
-        detail = f"a call that held {Money(held)} cost {Money(cost)}"
+    def _stop_overrun(self, detail: str) -> None:
         for account in self._path:
             if account.stop is None and account.state[5] == core.OVERRUN:
                 self._halt(account, core.OVERRUN, account.stop_for(core.OVERRUN, 0, detail))

@@ -211,7 +211,7 @@ def _next_action(run: AgentRun, planner: Planner) -> Engine[Action]:
     """Ask the planner and take what it spent on answering; its own failures are put on record."""
     try:
         action = checked((yield Ask(planner.next_action, (run.trace.history(),), run.context.token)))
-        yield from run.turns.charge(action.cost)
+        run.turns.charge(action.cost)
         run.turns.refuse_if_over()
     except GeneratorExit:
         raise

@@ -46,7 +46,7 @@ def _spell_dict(value: dict[object, object], levels: int) -> str:
         return ""
     parts = []
     size = 0
-    for key, item in sorted(pairs):  # type: ignore[type-var]  # keys differ, so that items are never compared
+    for key, item in sorted(pairs):  # keys differ, so items are never compared
         part = spell_plain(item, levels) if key.isascii() and key[:1] != "$" else ""
         size += len(part) + len(key)
         if not part or size > _LONGEST:

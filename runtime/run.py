@@ -192,7 +192,7 @@ class AgentRun:
         action = checked(given)
         if action.finished:
             raise PlannerError("a finish is not performed; call complete() with its value")
-        yield from self.turns.charge(action.cost)
+        self.turns.charge(action.cost)
         return (yield from self.turns.perform(action))
 
     def _arrived(self, engine: Engine[T], came: T | Pause) -> T:

@@ -18,11 +18,10 @@ from failstop.runtime.faces import Ask, Batch, Call, Engine, Pause, Reply
 from failstop.runtime.frozen import TooDeepError, frozen, thawed
 from failstop.runtime.money import Money
 from failstop.runtime.planner import Action, Observation, PlannerError, Seen, reported_nano
-from failstop.runtime.stops import ClosedStop, Contended, Denied, Stop
+from failstop.runtime.stops import ClosedStop, Denied, Stop
 
 if TYPE_CHECKING:
     from failstop.runtime.approval import ApprovalRequest, Approver, Grant, StandingAnswers
-    from failstop.runtime.charging import Cost
     from failstop.runtime.context import ExecutionContext
     from failstop.runtime.gate import Gate, Held
     from failstop.runtime.tools import Tool
@@ -50,7 +49,6 @@ class TurnEngine:
         self._record = record
         self._approver = approver
         self._standing = standing
-        self._unpaid_turns = 0
 
     def refuse_if_over(self) -> None:
         """Raise the chain's stop again if it is over: a planner that swallowed it gains nothing."""
@@ -59,30 +57,18 @@ class TurnEngine:
         if self._context.closed:
             raise ClosedStop(detail=f"run {self._context.name!r} has ended")
 
-    def charge(self, cost: object) -> Engine[None]:
-        """Charge what the planner says its turn cost: a model call of its own, so it takes a step, unless it cost 0.
+    def charge(self, cost: object) -> None:
+        """Charge what the planner says its turn cost: the money is gone, so in full, even if it is more than is left.
 
-        The money is gone already, so it is charged in full even if it is more than is left; then the chain stops, as it
-        does if the charge is refused. What is not an amount of money is charged as all that is left, and raises
-        PlannerError: unknown is not free.
+        What is not an amount of money is charged as all that is left, and raises PlannerError: unknown is not free.
         """
         try:
             nano = reported_nano(cost)
         except PlannerError:
-            yield from self._spend(None)
+            self._context.charge(None, "planner")
             raise
         if nano > 0:
-            yield from self._spend(Money(nano))
-
-    def _spend(self, spent: Money | None) -> Engine[None]:
-        # Holding all that is left, the charge is admitted even if it is more. Inside a tool that holds money of its own
-        # there is no such moment, and the charge must fit beside it.
-        (reply,) = yield Batch((self._bookkeeping("planner", None if spent is None else lambda _: spent),))
-        if isinstance(reply.error, Contended):
-            (reply,) = yield Batch((self._bookkeeping("planner", spent),))
-        if reply.error is not None:
-            self._context.halt(f"what the planner spent could not be charged: {described(reply.error)}")
-            raise reply.error
+            self._context.charge(Money(nano), "planner")
 
     def perform(self, action: Action) -> Engine[tuple[Observation, ...]]:
         """Make the calls of one action in the order given, once a person has answered for those that need it."""
@@ -98,7 +84,7 @@ class TurnEngine:
         if not held:
             turn.observations.append(Observation(f"{turn.number}.0", "", Seen.REFUSED, error=_EMPTY))
         if self._context.snapshot().steps == steps_before:
-            yield from self._take_step()
+            self._context.step("turn")
         return self._trace.close(turn)
 
     # Approval ------------------------------------------------------------------------------------------------------
@@ -196,29 +182,8 @@ class TurnEngine:
         else:
             self._record("tool_error", {**named, "error": seen.error, "unknown": seen.unknown, "seen": seen.seen.value})
 
-    def _take_step(self) -> Engine[None]:
-        (reply,) = yield Batch((self._bookkeeping("turn", 0),))
-        if isinstance(reply.error, Denied):
-            self._bound_unpaid_turns()
-        elif reply.error is not None:
-            raise reply.error
-
-    def _bookkeeping(self, name: str, cost: Cost) -> Call:
-        return Call(self._context, _nothing, {"kind": "llm", "name": name, "cost": cost})
-
-    def _bound_unpaid_turns(self) -> None:
-        """Let the planner finish while a policy denies every call, its turns' own steps too, but not go on for ever."""
-        self._unpaid_turns += 1
-        max_steps = self._context.limits.max_steps
-        if max_steps is not None and self._context.snapshot().steps + self._unpaid_turns >= max_steps:
-            self._context.halt(f"{self._unpaid_turns} turns dispatched nothing while a policy denied every call")
-
 
 _EMPTY = "the plan is empty; call a tool, or finish"
-
-
-def _nothing() -> None:
-    """Dispatch nothing: the step is all that it is for."""
 
 
 def _begin(held: Held, fn: Callable[[], Any]) -> Any:

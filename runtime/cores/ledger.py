@@ -85,6 +85,15 @@ def settle(state: State, bounds: Bounds, held: int, cost: int) -> State:
     return (committed + cost, reserved - held, steps, tool_calls, retries, halt)
 
 
+def charge(state: State, bounds: Bounds, cost: int) -> State:
+    """Record what was spent outside of any dispatch, in full; the chain is over once that passes its ceiling."""
+    committed, reserved, steps, tool_calls, retries, halt = state
+    committed = committed + cost
+    if 0 <= bounds[0] < committed + reserved and halt == ADMITTED:
+        halt = OVERRUN
+    return (committed, reserved, steps, tool_calls, retries, halt)
+
+
 def release(state: State, held: int, tool: bool, retry: bool) -> State:
     """Undo the admission of a dispatch that provably never began."""
     committed, reserved, steps, tool_calls, retries, halt = state

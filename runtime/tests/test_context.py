@@ -747,3 +747,99 @@ class TestReservations:
             getattr(ticket, second)(*argument[second])
         assert ctx.snapshot() == before
         assert ticket.ended
+
+
+class TestCharges:
+    """Money that is gone before anybody could ask, such as a planner's own tokens."""
+
+    def test_a_charge_is_recorded_in_full_and_fits_or_stops_the_chain(self):
+        """It takes no step; beyond what is left it ends the chain, and the amount is on record all the same."""
+        ctx = context(max_cost_usd="1.00", max_steps=1)
+        ctx.charge("0.60", "planner")
+        assert (ctx.snapshot().committed_nano, ctx.snapshot().steps, ctx.stop) == (600_000_000, 0, None)
+        ctx.charge("0.60", "planner")
+        assert ctx.snapshot().committed_nano == 1_200_000_000
+        stop = until_stopped(ctx, Witness(), cost=0)
+        assert (type(stop), stop.detail) == (CostStop, "planner cost $0.60 beyond what was left")
+
+    def test_a_charge_counts_against_what_calls_in_flight_hold(self):
+        """What they hold may be needed, so a charge that eats into it stops the chain."""
+        ctx = context(max_cost_usd="1.00")
+        ctx.reserve("0.70")
+        ctx.charge("0.40", "planner")
+        assert isinstance(ctx.stop, CostStop)
+
+    def test_a_charge_counts_at_the_parent_too(self):
+        """A child's charge is the root's."""
+        root = context(max_cost_usd="1.00")
+        root.create_child(Limits(max_cost_usd="0.10")).charge("0.20", "planner")
+        assert (root.snapshot().committed_nano, root.stop) == (200_000_000, None)
+
+    def test_an_unknown_charge_takes_all_that_is_left(self):
+        """Unknown is not free; without a ceiling there is nothing to take it from."""
+        ctx = context(max_cost_usd="1.00")
+        ctx.reserve("0.30")
+        ctx.charge(None, "planner")
+        assert (ctx.snapshot().committed_nano, ctx.stop) == (700_000_000, None)
+        assert isinstance(until_stopped(ctx, Witness(), cost="0.31"), CostStop)
+        unlimited = context()
+        unlimited.charge(None, "planner")
+        assert unlimited.snapshot().committed_nano == 0
+
+    @pytest.mark.parametrize("cost", [-1, float("nan"), True, "x"])
+    def test_what_is_no_amount_is_refused(self, cost):
+        """Nothing is recorded."""
+        ctx = context(max_cost_usd="1.00")
+        with pytest.raises(ConfigurationError):
+            ctx.charge(cost, "planner")
+        assert ctx.snapshot().committed_nano == 0
+
+    def test_a_step_can_be_taken_for_a_turn_without_a_call(self):
+        """It counts like any other."""
+        ctx = context(max_steps=2, max_cost_usd=0)
+        ctx.step("turn")
+        ctx.step("turn")
+        with pytest.raises(StepStop):
+            ctx.step("turn")
+
+
+class TestBrokenLog:
+    """An audit log that cannot be written ends the chain: what it did next would leave no trace."""
+
+    class Full:
+        """A log on a full disk, from the given event on."""
+
+        def __init__(self, kind):
+            self.kind = kind
+
+        def record(self, kind, data, /):
+            if kind == self.kind:
+                raise OSError("no space left on device")
+
+    def test_what_cannot_be_recorded_is_not_dispatched(self):
+        """The admission is written first; without it nothing runs and nothing is reserved."""
+        ctx = ExecutionContext(Limits(max_cost_usd="1.00"), clock=VirtualClock(), audit=self.Full("admit"))
+        work = Witness()
+        with pytest.raises(OSError, match="no space"):
+            ctx.call(work, cost="0.10")
+        shot = ctx.snapshot()
+        assert (work.count, shot.steps, shot.reserved_nano) == (0, 0, 0)
+        assert isinstance(until_stopped(ctx, work), HaltedStop)
+
+    def test_a_settlement_that_cannot_be_recorded_still_counts(self):
+        """The money is gone; it stays charged, and the chain is over."""
+        ctx = ExecutionContext(Limits(max_cost_usd="1.00"), clock=VirtualClock(), audit=self.Full("settle"))
+        with pytest.raises(OSError, match="no space"):
+            ctx.call(Witness(), cost="0.10")
+        assert (ctx.snapshot().committed_nano, ctx.snapshot().reserved_nano) == (100_000_000, 0)
+        assert "audit log cannot be written" in str(ctx.stop)
+
+    def test_closing_closes_whatever_the_log_does(self):
+        """Children and the token too."""
+        ctx = ExecutionContext(Limits(), clock=VirtualClock(), audit=self.Full("close"))
+        child = ctx.create_child()
+        with pytest.raises(OSError, match="no space"):
+            ctx.close()
+        assert ctx.closed
+        assert child.closed
+        assert ctx.token.cancelled

@@ -256,9 +256,7 @@ class TestBackoff:
         """One decision, two ways to sleep."""
         sleeper = Sleeper()
         for face in ("execute", "aexecute"):
-            container = RetryContainer(
-                4, clock=sleeper, async_sleep_ns=sleeper.async_sleep_ns, random=random.Random(1)
-            )
+            container = RetryContainer(4, clock=sleeper, async_sleep_ns=sleeper.async_sleep_ns, random=random.Random(1))
             failing = Failing()
             with pytest.raises(ValueError, match="again"):
                 container.execute(failing) if face == "execute" else asyncio.run(container.aexecute(failing.later))
@@ -351,7 +349,9 @@ class TestConfiguration:
         with pytest.raises(ConfigurationError, match=field):
             RetryContainer(**{field: value})
 
-    @pytest.mark.parametrize("option", [{"max_retries": 1.5}, {"max_retries": 10**400}, {"jitter": 1.01}, {"jitter": 10**400}])
+    @pytest.mark.parametrize(
+        "option", [{"max_retries": 1.5}, {"max_retries": 10**400}, {"jitter": 1.01}, {"jitter": 10**400}]
+    )
     def test_numbers_out_of_range_are_refused(self, option):
         """A jitter above one would wait less than nothing."""
         with pytest.raises(ConfigurationError, match=next(iter(option))):

@@ -215,12 +215,12 @@ def test_an_empty_plan_is_an_observation() -> None:
 
 
 def test_a_policy_that_denies_every_call_ends_the_run_all_the_same() -> None:
-    """Even the step of a turn that dispatches nothing is denied; the turns are bounded by the steps anyway."""
+    """A turn that dispatches nothing takes its step past every policy, so five turns are all there are."""
     world = World()
     planner = Endless(lambda n: Action.use("look", n=n))
     result = world.loop(Limits(max_steps=5), policies=lambda: PolicyPipeline([DenyAll()])).run(planner, "goal")
-    assert result.outcome is Outcome.BUDGET_STOP
-    assert planner.turns == 5
+    assert isinstance(result.stop, StepStop)
+    assert planner.turns == 6  # the sixth is refused its step
     assert world.done == []
     assert result.trace[0].observations[0].seen is Seen.REFUSED
     assert "not today" in result.trace[0].observations[0].error
