@@ -49,7 +49,9 @@ def retell(path: Path) -> Record:
     try:
         run = replay(log)
     except ReplayError as error:
-        return _record(path, log, "audit", VIOLATED, f"the run cannot be rebuilt: {error}")
+        # A log that was killed before its first event tells nothing, and that is no breach.
+        verdict = VIOLATED if log.events or log.problem else INCONCLUSIVE
+        return _record(path, log, "audit", verdict, f"the run cannot be rebuilt: {error}")
     told = {"outcome": run.outcome, "story": "\n".join(story(run))}
     return _record(path, log, "audit", HOLDS, _counted(run), {**told, "error": run.error or ""})
 

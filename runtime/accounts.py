@@ -52,6 +52,11 @@ class Owner(Protocol):
     closed: bool
 
 
+def closed_stop(owner: Owner) -> ClosedStop:
+    """Make the stop of a context that was closed while its chain may go on."""
+    return ClosedStop(detail=f"context {owner.name!r} was closed")
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """One consistent view of a chain, in nano-dollars and nanoseconds; `stop` names the ceiling, or is None."""
@@ -68,7 +73,7 @@ class Snapshot:
 class Chain:
     """What the ledgers of a root and its children share: one lock, one clock, one log, the calls that wait."""
 
-    __slots__ = ("audit", "lock", "now_ns", "origin_ns", "released", "waiters")
+    __slots__ = ("audit", "lock", "names", "now_ns", "origin_ns", "released", "waiters")
 
     def __init__(self, clock: Clock, audit: AuditSink | None) -> None:
         self.lock = threading.Lock()
@@ -76,6 +81,7 @@ class Chain:
         self.origin_ns = clock.now_ns()
         self.audit = audit
         self.released = 0
+        self.names: set[str] = set()
         self.waiters: list[Callable[[], None]] = []
 
 

@@ -60,5 +60,5 @@ def _judged(monitor: _Monitor, event: Event) -> Iterator[Breach]:
     return iter(()) if judge is None else judge(event)
 
 
-_OF_A_CONTEXT = frozenset({"admit", "turn", "child", "stop", "close"})
+_OF_A_CONTEXT = frozenset({"admit", "charge", "turn", "child", "stop", "close"})
 _KINDS = _OF_A_CONTEXT | {"settle", "release", "step", "approval", "decision", "tool_result", "tool_error"}

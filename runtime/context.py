@@ -7,7 +7,6 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Self
 
-from failstop.runtime.accounts import AuditSink, Snapshot
 from failstop.runtime.calls import Calls
 from failstop.runtime.cancellation import CancellationToken
 from failstop.runtime.clock import Clock, SystemClock
@@ -25,6 +24,7 @@ from failstop.runtime.waiting import enter
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from failstop.runtime.accounts import AuditSink, Snapshot
     from failstop.runtime.policy import PolicyPipeline
 
 
@@ -99,31 +99,25 @@ class ExecutionContext(Calls):
     def create_child(self, limits: Limits | None = None, *, name: str | None = None) -> ExecutionContext:
         """Open a context for a sub-agent: it draws from this one's ledger; `limits` narrow what it may draw.
 
-        Raises the stop of a chain that is over, and ClosedStop once this context is closed.
+        Raises ConfigurationError for a name that is taken, the stop of a chain that is over, and ClosedStop once this context is closed.
         """
         if self.closed or self.stop is not None:
             raise self._boundary.stop_now()
-        name = name or f"{self.name}/{next(self._child_numbers)}"
-        ledger = self._ledger if limits is None else self._ledger.narrowed(name, limits)
+        auto = f"{self.name}/{next(self._child_numbers)}"
+        ledger = self._ledger.child(self, auto if name is None else name, limits, named=name is not None)
         child = ExecutionContext.__new__(ExecutionContext)
-        child._open(name, limits or self.limits, self._clock, ledger, self.graph, self._policies)  # noqa: SLF001 - its own class
+        child._open(  # noqa: SLF001 - its own class
+            auto if name is None else name, limits or self.limits, self._clock, ledger, self.graph, self._policies
+        )
         with self._family:
             self._children.add(child)
-        self._ledger.note(
-            "child", context=name, parent=self.name, limits=None if limits is None else limits.to_mapping()
-        )
         if self.token.cancelled:
             child._tell(self.token.reason)  # noqa: SLF001 - its own class
         return child
 
     def turn(self, fingerprint: str) -> None:
         """Note one planner turn; raises RepeatStop when the same action came too often in a row, or an earlier stop."""
-        if self.stop is not None or self.closed:
-            raise self._boundary.stop_now()
-        self._ledger.note("turn", context=self.name, fingerprint=fingerprint, at_ns=self._ledger.elapsed_ns)
-        if not self._repeats.turn(fingerprint):
-            self._ledger.halt_repeating(count_or_unlimited(self.limits.max_repeats))
-            raise self._boundary.stop_now()
+        self._ledger.turn(self, self._repeats, fingerprint)
 
     def charge(self, cost: Amount | None, name: str) -> None:
         """Record dollars that were spent outside of any call, in full: they are gone whether or not they fit (G1).

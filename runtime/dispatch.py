@@ -12,15 +12,16 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from failstop.runtime import frames
+from failstop.runtime.accounts import closed_stop
 from failstop.runtime.charging import Cost, charged_for
 from failstop.runtime.policy import PolicyContext, PolicyDecision, PolicyPipeline
-from failstop.runtime.stops import ClosedStop, Denied, Stop
+from failstop.runtime.stops import Denied, Stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from failstop.runtime.graph import ExecutionGraph
     from failstop.runtime.accounts import Owner
+    from failstop.runtime.graph import ExecutionGraph
     from failstop.runtime.ledger import Ledger
     from failstop.runtime.money import Amount
 
@@ -67,7 +68,7 @@ class Boundary:
     def stop_now(self) -> Stop:
         """Give the stop to raise for a call that was abandoned."""
         stop = self.ledger.stop
-        return stop.again() if stop is not None else ClosedStop(detail=f"context {self.owner.name!r} was closed")
+        return closed_stop(self.owner) if stop is None else stop.again()
 
     def _ask_policies(self, request: Request) -> PolicyDecision | None:
         if self.policies is None:
@@ -168,7 +169,7 @@ class Dispatch:
             where = (self.call, self._outer, self.thread, boundary.owner.name, request.kind, request.label)
             boundary.graph.record((*where, self.start_ns, boundary.ledger.now_ns(), paid, outcome, *tokens))
             if boundary.policies is not None and self._decision is not None:
-                    boundary.policies.report(self._decision, error, paid)
+                boundary.policies.report(self._decision, error, paid)
 
     def _end_once(self) -> None:
         try:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn, cast
 
-from failstop.runtime.accounts import Account, AuditSink, Chain, Owner, Snapshot
+from failstop.runtime.accounts import Account, AuditSink, Chain, Owner, Snapshot, closed_stop
 from failstop.runtime.cores import ledger as core
 from failstop.runtime.limits import UNLIMITED, Limits
 from failstop.runtime.money import Money
-from failstop.runtime.stops import ClosedStop, Contended, HaltedStop, RepeatStop, Stop
+from failstop.runtime.stops import ConfigurationError, Contended, HaltedStop, RepeatStop, Stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from failstop.runtime.clock import Clock
+    from failstop.runtime.repeats import RepeatCounter
 
 
 class Ledger:
@@ -38,11 +39,24 @@ class Ledger:
     def root(cls, name: str, limits: Limits, clock: Clock, audit: AuditSink | None = None) -> Ledger:
         """Open the ledger of a new chain; its time starts now."""
         chain = Chain(clock, audit)
+        chain.names.add(name)
         return cls(chain, (Account(name, limits, chain.origin_ns),))
 
-    def narrowed(self, name: str, limits: Limits) -> Ledger:
-        """Open a ledger under this one: what it admits counts at every ledger up to the root."""
-        return Ledger(self.chain, (Account(name, limits, self.now_ns()), *self._path))
+    def child(self, owner: Owner, name: str, limits: Limits | None, *, named: bool) -> Ledger:
+        """Open a ledger for a child of `owner`: this one, or one under it with limits of its own.
+
+        Raises ConfigurationError for a name that was given before: in a log, two contexts of one name are one.
+        """
+        with self.lock:
+            if named and ("/" in name or name in self.chain.names):
+                raise ConfigurationError("name", name, "a name of no other context of this chain, without a slash")
+            now = self.now_ns()
+            if self.chain.audit is not None:
+                given = None if limits is None else limits.to_mapping()
+                self._write("child", context=name, parent=owner.name, limits=given, at_ns=now - self.chain.origin_ns)
+            if named:
+                self.chain.names.add(name)
+            return self if limits is None else Ledger(self.chain, (Account(name, limits, now), *self._path))
 
     @property
     def deadline_ns(self) -> int:
@@ -80,7 +94,7 @@ class Ledger:
         with self.lock:
             now = self.now_ns()
             if owner.closed:
-                raise ClosedStop(detail=f"context {owner.name!r} was closed")
+                raise closed_stop(owner)
             if asked == core.NO_ESTIMATE and len(self._path) > 1:
                 asked = self._all_that_is_left(tool, retry, now, waiter)
             states = [self._admit_at(account, asked, tool, retry, now, waiter) for account in self._path]
@@ -142,16 +156,19 @@ class Ledger:
         with self.lock:
             self._halt(self.account, code, self.account.stop_for(code, self.now_ns(), detail))
 
-    def halt_repeating(self, limit: int) -> None:
-        """Stop because one action came `limit` times in a row and was about to come once more."""
+    def turn(self, owner: Owner, repeats: RepeatCounter, fingerprint: str) -> None:
+        """Count one planner turn; raises the stop of a chain that is over, or RepeatStop."""
         with self.lock:
-            self._halt(self.account, core.REPEATS, RepeatStop(limit, limit))
-
-    def note(self, kind: str, **data: object) -> None:
-        """Write an event of the owner's in ledger order; does nothing without an audit log."""
-        if self.chain.audit is not None:
-            with self.lock:
-                self._write(kind, **data)
+            if self.stop is None and not owner.closed:
+                if self.chain.audit is not None:
+                    self._write("turn", context=owner.name, fingerprint=fingerprint, at_ns=self.elapsed_ns)
+                if not repeats.turn(fingerprint):
+                    limit = repeats.max_repeats
+                    self._halt(self.account, core.REPEATS, RepeatStop(limit, limit))
+            if self.stop is not None:
+                raise self.stop.again()
+            if owner.closed:
+                raise closed_stop(owner)
 
     def close(self, owner: Owner) -> None:
         """Take no more calls of `owner`; its calls in flight still settle."""

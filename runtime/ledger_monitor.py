@@ -76,6 +76,12 @@ class LedgerMonitor:
         for account in admitted.path:
             account.state = core.settle(account.state, account.bounds, admitted.held, cost)
 
+    def charge(self, event: Event) -> Iterator[Breach]:
+        """Record money that was spent outside of any dispatch; it was gone before anybody could refuse it."""
+        for account in self._path(event, "context"):
+            account.state = core.charge(account.state, account.bounds, count(event, "cost_nano"))
+        yield from ()
+
     def release(self, event: Event) -> Iterator[Breach]:
         """Take back a call that never began."""
         call, held = count(event, "call"), count(event, "held_nano")

@@ -183,5 +183,6 @@ _READERS: dict[str, Callable[[_Replay, Event], None]] = {
     "stop": _Replay.stop,
     "admit": lambda replay, event: replay.totals.admit(event),
     "settle": lambda replay, event: replay.totals.settle(event),
+    "charge": lambda replay, event: replay.totals.charge(event),
     "release": lambda replay, event: replay.totals.release(event),
 }

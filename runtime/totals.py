@@ -48,6 +48,10 @@ class Totals:
         held, _, _ = self._ended(event)
         self._state = core.settle(self._state, NO_BOUNDS, held, count(event, "cost_nano"))
 
+    def charge(self, event: Event) -> None:
+        """Record money that was spent outside of any dispatch."""
+        self._state = core.charge(self._state, NO_BOUNDS, count(event, "cost_nano"))
+
     def release(self, event: Event) -> None:
         """Take a call back that never began."""
         self._state = core.release(self._state, *self._ended(event))

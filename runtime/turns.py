@@ -163,8 +163,9 @@ class TurnEngine:
             "name": tool.name,
             "reserve": tool.reserve,
             "cost": tool.cost,
-            # A person said yes to one dispatch.
+            # A person said yes to one dispatch, now: waiting for calls in flight could outlast the answer.
             "retries": 0 if held.grant is not None else tool.retries,
+            "wait": held.grant is None,
         }
         if tool.isolate is not None:
             options["isolate"] = tool.isolate

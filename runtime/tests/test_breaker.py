@@ -34,67 +34,70 @@ def half_open(clock, **options):
     return breaker
 
 
+SETTINGS = (2, 2, 1)
+"""Of the core: two failures open it for two nanoseconds, and a lease is one."""
+
+
+def after_admission(state, now, opened_at):
+    """Ask for one call and check the answer: (next state, permits given out)."""
+    new, verdict, permit = core.admit(state, SETTINGS, now)
+    if permit == core.NO_PERMIT:
+        assert new == state
+        return new, frozenset()
+    assert opened_at is None or now >= opened_at + 2, "dispatched during the cooldown"
+    assert verdict != core.PROBE or now >= state[3], "a second probe within the lease of the first"
+    return new, frozenset({permit})
+
+
+def after_report(state, now, opened_at, permit, outcome):
+    """Report one outcome and check what it did: (next state, when it was opened or None)."""
+    new = core.report(state, SETTINGS, permit, outcome, now)
+    if permit != state[1] or new == state:
+        assert new == state, "a stale report changed something"
+        return new, opened_at
+    if new[0] == core.CLOSED and state[0] != core.CLOSED:
+        assert (state[0], outcome) == (core.PROBING, core.SUCCESS), "closed by something else than its probe"
+        opened_at = None
+    if new[0] == core.OPEN and outcome == core.FAILURE:
+        assert new[3] == now + 2, "not a whole cooldown"
+        opened_at = now
+    assert state[0] != core.PROBING or new[1] > permit, "the end of a probe left its permit good"
+    return new, opened_at
+
+
 class TestCore:
     """Every history of small requests, with ghosts that the core does not see."""
 
-    SETTINGS = (2, 2, 1)
-
-    def moves(self, now, permits):
-        """Time passes, a caller comes, or a permit ends: also one that has ended before."""
-        return [("wait",), ("admit",), *(("end", permit, how) for permit in permits for how in (0, 1, 2))]
-
     def test_every_reachable_state_keeps_the_promises(self):
-        """Exhaustive to depth 9: the open time holds, one probe a lease, only its success closes, nothing is stale."""
-        seen = set()
-        probes = reopened = closed = 0
-        frontier = {(core.INITIAL, 0, frozenset(), -1)}
+        """Exhaustive to depth 9: time passes, a caller comes, or a permit ends, also one that has ended before."""
+        reached, frontier = set(), {(core.INITIAL, 0, frozenset(), None)}
         for _ in range(9):
             following = set()
             for state, now, permits, opened_at in frontier:
-                for move in self.moves(now, permits):
-                    new, later, out, opened = state, now, permits, opened_at
-                    if move[0] == "wait":
-                        later = now + 1
-                    elif move[0] == "admit":
-                        new, verdict, permit = core.admit(state, self.SETTINGS, now)
-                        if permit == core.NO_PERMIT:
-                            assert new == state
-                        else:
-                            out = permits | {permit}
-                        if opened_at >= 0 and verdict in {core.ADMITTED, core.PROBE}:
-                            assert now >= opened_at + 2, "dispatched during the cooldown"
-                        if verdict == core.PROBE:
-                            assert now >= state[3], "a second probe within the lease of the first"
-                            probes += 1
-                    else:
-                        new = core.report(state, self.SETTINGS, move[1], move[2], now)
-                        if move[1] != state[1]:
-                            assert new == state, "a stale report changed something"
-                        if state[0] == core.PROBING and new != state:
-                            assert new[1] > move[1], "the end of a probe left its permit good"
-                        if state[0] != core.CLOSED and new[0] == core.CLOSED:
-                            assert (state[0], move[2]) == (core.PROBING, core.SUCCESS)
-                            closed, opened = closed + 1, -1
-                        if new[0] == core.OPEN and move[2] == core.FAILURE and new != state:
-                            assert new[3] == now + 2, "not a whole cooldown"
-                            reopened, opened = reopened + (state[0] == core.PROBING), now
-                    following.add((new, later, out, opened))
-            frontier = following - seen
-            seen |= following
-        assert min(probes, reopened, closed) > 10
+                following.add((state, now + 1, permits, opened_at))
+                new, given = after_admission(state, now, opened_at)
+                following.add((new, now, permits | given, opened_at))
+                for permit, outcome in itertools.product(permits, range(3)):
+                    new, opened = after_report(state, now, opened_at, permit, outcome)
+                    following.add((new, now, permits, opened))
+            frontier = following - reached
+            reached |= following
+        modes = [state[0] for state, *_ in reached]
+        assert all(modes.count(mode) > 100 for mode in (core.CLOSED, core.OPEN, core.PROBING))
+        assert any(state[0] == core.CLOSED and state[1] > 2 for state, *_ in reached), "no probe has closed it"
 
     def test_an_open_breaker_heeds_no_report(self):
         """Exhaustive, even for a permit that could not have been given out."""
         for failures, until, permit, outcome, now in itertools.product(range(3), repeat=5):
             state = (core.OPEN, 1, failures, until)
-            assert core.report(state, self.SETTINGS, permit, outcome, now) == state
+            assert core.report(state, SETTINGS, permit, outcome, now) == state
 
     def test_no_state_is_a_trap(self):
         """Exhaustive: from any state a caller is admitted once the longest of cooldown and lease has passed."""
         for mode, failures, until, now in itertools.product(range(3), range(2), range(4), range(3)):
             if mode == core.CLOSED or until <= now + 2:
                 later = now + 2
-                assert core.admit((mode, 7, failures, until), self.SETTINGS, later)[1] in {core.ADMITTED, core.PROBE}
+                assert core.admit((mode, 7, failures, until), SETTINGS, later)[1] in {core.ADMITTED, core.PROBE}
 
 
 class TestOpening:

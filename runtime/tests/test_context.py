@@ -581,6 +581,14 @@ class TestChildren:
         for closed in (child, other, grandchild):
             assert isinstance(until_stopped(closed, Witness()), ClosedStop)
 
+    @pytest.mark.parametrize("name", ["run", "twin", "a/b"])
+    def test_no_two_contexts_of_a_chain_share_a_name(self, name):
+        """In a log they could not be told apart; a slash belongs to the names that children are given."""
+        root = context()
+        root.create_child(name="twin")
+        with pytest.raises(ConfigurationError, match="name is"):
+            root.create_child(name=name)
+
     def test_no_child_is_opened_on_a_chain_that_is_over(self):
         """The stop of the chain is raised instead."""
         root = context()

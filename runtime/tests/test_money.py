@@ -52,7 +52,7 @@ def test_a_cost_too_large_for_any_ceiling_is_still_counted_exactly():
 
 @pytest.mark.parametrize(
     "value",
-    [float("nan"), float("inf"), -1, -0.01, Decimal("NaN"), Decimal("sNaN"), Decimal("-1"), "-1", "nan", "inf", "x", ""]
+    [float("nan"), float("inf"), -1, -0.01, Decimal("NaN"), Decimal("sNaN"), Decimal(-1), "-1", "nan", "inf", "x", ""]
     + [True, False, None, [], 1 + 0j, "9" * 65, "1e500", Money(-1)],
 )
 def test_what_is_no_amount_is_refused_by_name_and_value(value):

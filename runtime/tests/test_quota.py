@@ -20,6 +20,7 @@ class SettableClock(VirtualClock):
     """A clock whose both readings can be set, also back."""
 
     def set_ns(self, now_ns, wall_ns):
+        """Set both."""
         self._now_ns = now_ns
         self._wall_offset_ns = wall_ns - now_ns
 
@@ -131,7 +132,7 @@ class TestRuns:
         assert manager.usage("t") == (0, Money(0), Money(0))
 
     def test_a_run_that_ended_still_counts_and_one_that_never_ran_does_not(self):
-        """settle keeps the run, release gives it back."""
+        """Settle keeps the run, release gives it back."""
         manager, _ = quota(runs=2)
         manager.start("t").settle(0)
         manager.start("t").release()
