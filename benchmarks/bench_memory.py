@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from failstop.runtime.context import ExecutionContext
 from failstop.runtime.limits import Limits
+
+if TYPE_CHECKING:
+    import pytest
 
 PAGE_BYTES = 4096
 CALLS = 10**6
@@ -17,7 +21,7 @@ def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE_BYTES
 
 
-def test_a_million_calls_leave_memory_flat(capsys) -> None:  # type: ignore[no-untyped-def]  # a pytest fixture
+def test_a_million_calls_leave_memory_flat(capsys: pytest.CaptureFixture[str]) -> None:
     """Once the graph is full, a million further calls grow the process by less than a byte a call."""
     ctx = ExecutionContext(Limits(max_steps=2 * CALLS, max_cost_usd=1))
     for _ in range(WARM_UP):

@@ -1,9 +1,9 @@
 """What the world saw, held against what was promised: the judge of the containment suite.
 
 A breach is a ceiling that was passed, derived from the planner's limits for the promises that it names, or more than
-the planner's own numbers allow, or an ending other than the one it must have. Less than its numbers is a breach where the
-planner must complete, for containment must not break the happy path; where a ceiling must stop it, the ceiling was not
-broken but not reached either, and nothing is shown: so a target that refuses everything never passes.
+the planner's own numbers allow, or an ending other than the one it must have. Less than its numbers is a breach where
+the planner must complete, for containment must not break the happy path; where a ceiling must stop it, the ceiling was
+not broken but not reached either, and nothing is shown: so a target that refuses everything never passes.
 """
 
 from __future__ import annotations

@@ -94,7 +94,6 @@ class Calls:
     if TYPE_CHECKING:
         call = _call_in_full
     else:
-
         # ruff: noqa: ANN001, ANN002, ANN003, ANN201, D102 - types and text are those of the full way just above
         @functools.wraps(_call_in_full)
         def call(  # noqa: C901, PLR0912, PLR0915 - one function, because each further one costs a third of a lock

@@ -99,7 +99,8 @@ class ExecutionContext(Calls):
     def create_child(self, limits: Limits | None = None, *, name: str | None = None) -> ExecutionContext:
         """Open a context for a sub-agent: it draws from this one's ledger; `limits` narrow what it may draw.
 
-        Raises ConfigurationError for a name that is taken, the stop of a chain that is over, and ClosedStop once this context is closed.
+        Raises ConfigurationError for a name that is taken, the stop of a chain that is over, and ClosedStop once this
+        context is closed.
         """
         if self.closed or self.stop is not None:
             raise self._boundary.stop_now()

@@ -37,7 +37,7 @@ def stream_chunks(
         with contextlib.closing(source()) as chunks:  # type: ignore[type-var]  # both sources are generators
             for chunk in chunks:
                 if token.cancelled:
-                    raise Abandoned
+                    raise Abandoned  # noqa: TRY301 - told just below, where every other end is told
                 partial.append(chunk)
                 yield chunk
     except Abandoned as left:

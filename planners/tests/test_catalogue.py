@@ -89,7 +89,7 @@ class TestEnrolling:
             """Gamble."""
             yield random.random()
 
-        chance = [Random(7) for _ in range(3)]  # noqa: S311 - chance must be replayable, not secret
+        chance = [Random(7) for _ in range(3)]
         assert {next(catalogue._known["gambles"].plan(each)) for each in chance} == {0.32383276483316237}
 
 

@@ -22,7 +22,7 @@ class Room:
     """Surroundings small enough to be looked over."""
 
     def __init__(self, seed: int = 0) -> None:
-        self.random = Random(seed)  # noqa: S311 - chance must be replayable, not secret
+        self.random = Random(seed)
         self.seconds_left = 5.0
         self.effects: list[tuple[str, Mapping[Any, Any]]] = []
         self._asked: Counter[str] = Counter()

@@ -26,7 +26,7 @@ class Busy:
     """A planner that never finishes and varies its calls."""
 
     def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)  # noqa: S311 - it only has to be repeatable
+        self._random = random.Random(seed)
 
     def next_action(self, history: object) -> Action:
         """Call the tool, sometimes twice, sometimes one that is not there."""
@@ -73,7 +73,7 @@ def kill_one(folder: Path, run_id: str, draw: random.Random) -> bool:
 def main() -> None:
     """Kill agents and print how many were killed in the middle."""
     folder, kills, seed = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-    draw = random.Random(seed)  # noqa: S311 - it only has to be repeatable
+    draw = random.Random(seed)
     killed = 0
     number = 0
     while killed < kills:

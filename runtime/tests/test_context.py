@@ -557,7 +557,6 @@ class TestChildren:
         for root_has, child_has, left in (("0.30", "0.50", 300_000_000), ("0.50", "0.30", 300_000_000)):
             root = context(max_cost_usd=root_has)
             child = root.create_child(Limits(max_cost_usd=child_has))
-            child.call(lambda root=root: seen.append(root.snapshot().reserved_nano)) if (seen := []) is None else None
             seen = []
             child.call(lambda root=root, seen=seen: seen.append(root.snapshot().reserved_nano), cost=lambda _: 0)
             assert seen == [left]

@@ -58,9 +58,7 @@ def test_every_history_of_three_moves_under_every_small_bound_keeps_the_invarian
 
 @given(
     st.tuples(*[st.integers(-1, 20)] * 4).map(lambda four: (*four, -1)),
-    st.lists(
-        st.tuples(st.none() | st.integers(-1, 25), st.booleans(), st.booleans(), st.integers(0, 25)), max_size=60
-    ),
+    st.lists(st.tuples(st.none() | st.integers(-1, 25), st.booleans(), st.booleans(), st.integers(0, 25)), max_size=60),
 )
 def test_long_histories_keep_the_invariants(bounds, moves):
     """The same, at random and longer."""

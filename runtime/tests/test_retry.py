@@ -69,7 +69,7 @@ class Failing:
 
 def seeded(seed):
     """A real random source that repeats."""
-    return random.Random(seed)  # noqa: S311 - the container takes any
+    return random.Random(seed)
 
 
 def quiet(max_retries=3, **options):

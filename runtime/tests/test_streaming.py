@@ -27,8 +27,8 @@ class TestBothWays:
     def test_a_whole_stream_is_charged_what_it_cost(self, isolate):
         """The cost is read from all chunks once the stream has ended."""
         ctx = context()
-        chunks = list(ctx.stream(words, "a", "b", "c", reserve="0.50", cost=lambda got: f"0.0{len(got)}", isolate=isolate))
-        assert chunks == ["a", "b", "c"]
+        stream = ctx.stream(words, "a", "b", "c", reserve="0.50", cost=lambda got: f"0.0{len(got)}", isolate=isolate)
+        assert list(stream) == ["a", "b", "c"]
         shot = ctx.snapshot()
         assert (shot.committed_nano, shot.reserved_nano, shot.steps) == (30_000_000, 0, 1)
 

@@ -139,9 +139,7 @@ class TestBadUsage:
         """The runtime needs nothing; the command line needs typer and rich."""
         (tmp_path / "typer.py").write_text("raise ModuleNotFoundError(\"No module named 'typer'\", name='typer')")
         command = [sys.executable, "-c", "import sys; sys.path.insert(0, '.'); import failstop.__main__"]
-        result = subprocess.run(  # noqa: S603 - our own interpreter and module
-            command, capture_output=True, text=True, cwd=tmp_path, check=False, timeout=60
-        )
+        result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False, timeout=60)
         assert result.returncode == 2
         assert result.stderr == "the command line needs the package typer; pip install 'failstop[cli]'\n"
 
