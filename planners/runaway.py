@@ -40,6 +40,13 @@ def fans_out_on_asyncio() -> Plan:
     yield Parallel(tuple(Call("search", {"page": page}) for page in range(20)), on="asyncio")
 
 
+@planner(Limits(max_steps=5), ends_in="steps", promises=["steps_parallel", "asyncio"], dispatches=5)
+def fans_out_at_a_price() -> Plan:
+    """Await 20 thoughts at once, each with a price and an estimate."""
+    thoughts = tuple(Call("model", {"turn": turn}, cost="0.01", estimate="0.01") for turn in range(20))
+    yield Parallel(thoughts, on="asyncio")
+
+
 @planner(Limits(max_tool_calls=5), ends_in="tool_calls", promises=["tool_calls", "steps_parallel"], dispatches=5)
 def fans_out_over_the_tool_ceiling() -> Plan:
     """Call 20 tools at once where five are allowed."""

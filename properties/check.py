@@ -174,6 +174,8 @@ def _record(
 ) -> Record:
     contained = "any stop" if variation.misbehaviour else planner.ends_in
     about = {"tries": planner.tries, "must_end_in": contained, "ended_in": "" if ending is None else ending.ended_in}
+    if verdict == VIOLATED:
+        about["promised"] = "; ".join(target.promises[promise] for promise in planner.promises)
     if variation.misbehaviour:
         about["tools"] = variation.misbehaviour
     return Record(

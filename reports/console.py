@@ -126,6 +126,8 @@ def _print_finding(console: Console, record: Record) -> None:
     console.print(
         f"\n[{colour}]{record.verdict}[/] {escape(record.subject)} ({record.guarantee}): {escape(record.detail)}"
     )
+    if record.about.get("promised"):
+        console.print(f"  promised in {escape(record.about['promised'])}", style="dim", highlight=False)
     if record.replay is not None:
         # The command is an interface: never wrapped, so that it can be copied whole.
         console.print(f"  {escape(record.replay)}", soft_wrap=True, highlight=False)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from failstop.planners.catalogue import bundled
+from failstop.planners.catalogue import PROMISES, bundled
 from failstop.planners.toolset import MISBEHAVIOURS
 from failstop.properties.check import Variation, check
 from failstop.properties.driver import Driver
@@ -32,16 +32,11 @@ class WithoutAlarms(VirtualClock):
         return VirtualAlarm(lambda: None)
 
 
-NO_PART_OF_A_LOOP = {
-    "calls-after-close": "closed",
-    "expensive-on-asyncio": "asyncio",
-    "fans-out-on-asyncio": "asyncio",
-    "hangs-on-asyncio": "asyncio",
-    "right-at-the-tool-limit": "model",
-    "spawns-sub-agents": "children",
-    "too-many-tools": "model",
-}
-"""Planners with moves that a loop does not offer its planner, and the word by which the record says why."""
+A_LOOP_LACKS = {"asyncio", "children", "closed"}
+"""Promises that a loop does not make to its planner."""
+
+MOVES_OF_A_CONTEXT = {"right-at-the-tool-limit", "too-many-tools"}
+"""Planners that call a model beside their tools, which a loop's planner does by itself."""
 
 UNDER_BAD_TOOLS = (
     "well-behaved",
@@ -66,13 +61,19 @@ def test_a_context_contains(name: str, tmp_path: Path) -> None:
 def test_the_loop_contains(name: str, tmp_path: Path) -> None:
     """The same planners, played by the loop itself; what it does not offer is said with its reason."""
     record = check(PLANNERS[name], LoopTarget(), log=tmp_path / "run.jsonl")
-    if name in NO_PART_OF_A_LOOP:
+    if A_LOOP_LACKS & set(PLANNERS[name].promises) or name in MOVES_OF_A_CONTEXT:
         assert record.verdict == NOT_OFFERED
-        assert NO_PART_OF_A_LOOP[name] in record.detail
+        assert any(word in record.detail for word in (*A_LOOP_LACKS, "model"))
         return
     assert record.verdict == HOLDS, record.detail
     assert [each.detail for each in audit(tmp_path / "run.jsonl") if each.verdict != HOLDS] == []
     assert retell(tmp_path / "run.jsonl").verdict == HOLDS
+
+
+def test_only_what_no_loop_could_offer_is_not_offered() -> None:
+    """A promise quietly dropped from the target would excuse it from every planner that needs it."""
+    assert set(FailstopTarget.promises) - set(LoopTarget.promises) == A_LOOP_LACKS
+    assert set(FailstopTarget.promises) == set(PROMISES)
 
 
 @pytest.mark.parametrize("name", UNDER_BAD_TOOLS)
