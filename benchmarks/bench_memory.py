@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from failstop.runtime.context import ExecutionContext
+from failstop.runtime.chain.context import ExecutionContext
 from failstop.runtime.limits import Limits
 
 if TYPE_CHECKING:

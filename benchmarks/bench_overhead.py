@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from failstop.runtime.budget import BudgetEnforcer
-from failstop.runtime.context import ExecutionContext
+from failstop.runtime.chain.context import ExecutionContext
 from failstop.runtime.limits import Limits
 from failstop.runtime.money import Money
+from failstop.runtime.policies.budget import BudgetEnforcer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

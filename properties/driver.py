@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from failstop.planners.actions import Approve, Call, Close, Parallel, Refused, Spawn
 from failstop.properties.gate import Gate
 from failstop.properties.stub import Stub
-from failstop.runtime.canonical import canonical, fingerprint
+from failstop.runtime.audit.canonical import canonical, fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,14 +11,14 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from failstop.properties.evidence import HOLDS, INCONCLUSIVE, VIOLATED, Record
-from failstop.runtime.audit import load
-from failstop.runtime.conformance import check_run
-from failstop.runtime.replay import ReplayedRun, ReplayError, replay, story
+from failstop.runtime.audit.conformance import check_run
+from failstop.runtime.audit.log import load
+from failstop.runtime.audit.replay import ReplayedRun, ReplayError, replay, story
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from failstop.runtime.audit import LoadedLog
+    from failstop.runtime.audit.log import LoadedLog
 
 JUDGED = ("G1", "G2", "G3", "G5", "loop", "halt", "approval")
 """The guarantees that a log can be judged by."""

@@ -4,28 +4,29 @@
 core in `cores/`, and a thin shell here that adds the lock, the clock, the audit line and the errors.
 """
 
-from failstop.runtime.approval import ApprovalError, ApprovalRequest, StandingAnswers
-from failstop.runtime.audit import AuditError, AuditLog, load
-from failstop.runtime.breaker import CircuitBreaker
-from failstop.runtime.budget import BudgetEnforcer
+from failstop.runtime.agent.approval import ApprovalError, ApprovalRequest, StandingAnswers
+from failstop.runtime.agent.loop import AgentLoop
+from failstop.runtime.agent.outcome import Outcome, RunResult
+from failstop.runtime.agent.planner import Action, History, Observation, Planner, ToolCall
+from failstop.runtime.agent.risk import RiskTier
+from failstop.runtime.agent.tools import Tool, ToolRegistry
+from failstop.runtime.audit.conformance import check_run
+from failstop.runtime.audit.log import AuditError, AuditLog, load
+from failstop.runtime.audit.replay import replay
 from failstop.runtime.cancellation import CancellationToken
+from failstop.runtime.chain.context import ExecutionContext
+from failstop.runtime.chain.decision import Decision
+from failstop.runtime.chain.graph import ExecutionGraph
+from failstop.runtime.chain.partial import PartialResultBuffer
 from failstop.runtime.clock import Clock, SystemClock, VirtualClock
-from failstop.runtime.conformance import check_run
-from failstop.runtime.context import ExecutionContext
-from failstop.runtime.decision import Decision
-from failstop.runtime.graph import ExecutionGraph
-from failstop.runtime.guard import AgentStepGuard
 from failstop.runtime.limits import ExecutionConfig, Limits
-from failstop.runtime.loop import AgentLoop
 from failstop.runtime.money import Money
-from failstop.runtime.outcome import Outcome, RunResult
-from failstop.runtime.partial import PartialResultBuffer
-from failstop.runtime.planner import Action, History, Observation, Planner, ToolCall
-from failstop.runtime.policy import PolicyContext, PolicyDecision, PolicyPipeline, RuntimePolicy
-from failstop.runtime.quota import QuotaManager
-from failstop.runtime.replay import replay
-from failstop.runtime.retry import RetryContainer
-from failstop.runtime.risk import RiskTier
+from failstop.runtime.policies.breaker import CircuitBreaker
+from failstop.runtime.policies.budget import BudgetEnforcer
+from failstop.runtime.policies.guard import AgentStepGuard
+from failstop.runtime.policies.pipeline import PolicyContext, PolicyDecision, PolicyPipeline, RuntimePolicy
+from failstop.runtime.policies.quota import QuotaManager
+from failstop.runtime.policies.retry import RetryContainer
 from failstop.runtime.stops import (
     ClosedStop,
     ConfigurationError,
@@ -41,7 +42,6 @@ from failstop.runtime.stops import (
     TimeStop,
     ToolCallStop,
 )
-from failstop.runtime.tools import Tool, ToolRegistry
 
 __all__ = [
     "Action",

@@ -10,15 +10,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from failstop.properties.target import Refused, Reply
-from failstop.runtime.approval import REFUSALS, ApprovalRequest, Grant
-from failstop.runtime.audit import AuditLog, load
-from failstop.runtime.canonical import digest
-from failstop.runtime.context import ExecutionContext
+from failstop.runtime.agent.approval import REFUSALS, ApprovalRequest, Grant
+from failstop.runtime.agent.outcome import Outcome
+from failstop.runtime.agent.risk import RiskTier
+from failstop.runtime.agent.run_log import RunLog
+from failstop.runtime.audit.canonical import digest
+from failstop.runtime.audit.log import AuditLog, load
+from failstop.runtime.chain.context import ExecutionContext
 from failstop.runtime.cores.grant import GRANTED
 from failstop.runtime.money import Money
-from failstop.runtime.outcome import Outcome
-from failstop.runtime.risk import RiskTier
-from failstop.runtime.run_log import RunLog
 from failstop.runtime.stops import Denied, Stop
 
 if TYPE_CHECKING:
@@ -43,14 +43,14 @@ PROMISES: Mapping[str, str] = MappingProxyType(
     {
         **dict.fromkeys(("cost", "cost_parallel", "cost_overrun", "cost_invalid"), "G1: runtime/cores/ledger.py"),
         **dict.fromkeys(("steps", "steps_parallel", "steps_failed", "tool_calls"), "G2: runtime/cores/ledger.py"),
-        "retries": "G3: runtime/retry.py",
-        **dict.fromkeys(("deadline", "deadline_hang"), "G5: runtime/context.py, ExecutionContext"),
+        "retries": "G3: runtime/policies/retry.py",
+        **dict.fromkeys(("deadline", "deadline_hang"), "G5: runtime/chain/context.py, ExecutionContext"),
         "repeats": "runtime/cores/repeats.py",
         **dict.fromkeys(("halt", "closed"), "runtime/stops.py: a halted chain dispatches nothing more"),
-        "children": "runtime/context.py: create_child draws from this one's ledger",
+        "children": "runtime/chain/context.py: create_child draws from this one's ledger",
         **dict.fromkeys(("approval", "approval_args", "approval_once"), "runtime/cores/grant.py"),
-        "planner_errors": "runtime/context.py: leaving the context closes it",
-        "asyncio": "runtime/context.py: acall",
+        "planner_errors": "runtime/chain/context.py: leaving the context closes it",
+        "asyncio": "runtime/chain/context.py: acall",
         "happy": "runtime/limits.py: a ceiling of n admits n",
     }
 )

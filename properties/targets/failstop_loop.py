@@ -14,13 +14,13 @@ from failstop.planners.toolset import TOOLS
 from failstop.properties.driver import MOST_TURNS, NEVER, Ending, NotOffered, ending
 from failstop.properties.gate import Gate
 from failstop.properties.targets import failstop
-from failstop.runtime.approval import ApprovalError
-from failstop.runtime.dispatch import described
-from failstop.runtime.loop import AgentLoop, AgentRun, Outcome, RunResult
-from failstop.runtime.planner import Action, History, Observation, PlannerError, Seen, ToolCall
-from failstop.runtime.risk import RiskTier
+from failstop.runtime.agent.approval import ApprovalError
+from failstop.runtime.agent.loop import AgentLoop, AgentRun, Outcome, RunResult
+from failstop.runtime.agent.planner import Action, History, Observation, PlannerError, Seen, ToolCall
+from failstop.runtime.agent.risk import RiskTier
+from failstop.runtime.agent.tools import Tool, ToolRegistry
+from failstop.runtime.chain.dispatch import described
 from failstop.runtime.stops import Stop
-from failstop.runtime.tools import Tool, ToolRegistry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from failstop.planners.catalogue import Planner
     from failstop.properties.driver import Driver
     from failstop.properties.world import Asked, World
-    from failstop.runtime.context import ExecutionContext
+    from failstop.runtime.chain.context import ExecutionContext
 
 _LACKS = frozenset({"asyncio", "children", "closed"})
 
 PROMISES: Mapping[str, str] = MappingProxyType(
     {name: place for name, place in failstop.PROMISES.items() if name not in _LACKS}
-    | {"planner_errors": "runtime/loop.py: whatever a planner raises or returns, the run has an outcome"}
+    | {"planner_errors": "runtime/agent/loop.py: whatever a planner raises or returns, the run has an outcome"}
 )
 
 _PATIENCE_S = 0.05

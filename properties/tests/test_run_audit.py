@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from failstop.properties.evidence import HOLDS, INCONCLUSIVE, VIOLATED
 from failstop.properties.run_audit import audit, retell
-from failstop.runtime.audit import AuditLog
+from failstop.runtime.audit.log import AuditLog
 from failstop.runtime.limits import Limits
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ import signal
 import sys
 from pathlib import Path
 
+from failstop.runtime.agent.loop import AgentLoop
+from failstop.runtime.agent.planner import Action
+from failstop.runtime.agent.risk import RiskTier
+from failstop.runtime.agent.tools import Tool, ToolRegistry
 from failstop.runtime.limits import Limits
-from failstop.runtime.loop import AgentLoop
-from failstop.runtime.planner import Action
-from failstop.runtime.risk import RiskTier
-from failstop.runtime.tools import Tool, ToolRegistry
 
 LARGEST_LOG = 12_000
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from failstop.runtime.agent.loop import AgentLoop
+from failstop.runtime.agent.planner import Action, History
+from failstop.runtime.agent.risk import RiskTier
+from failstop.runtime.agent.tools import Tool, ToolRegistry
 from failstop.runtime.clock import VirtualClock
 from failstop.runtime.limits import Limits
-from failstop.runtime.loop import AgentLoop
-from failstop.runtime.planner import Action, History
-from failstop.runtime.risk import RiskTier
-from failstop.runtime.tools import Tool, ToolRegistry
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,15 +10,15 @@ from typing import Any, cast
 
 import pytest
 
-from failstop.runtime.approval import ApprovalError, ApprovalRequest, ApprovalRequired, Grant, StandingAnswers
-from failstop.runtime.audit import load
+from failstop.runtime.agent.approval import ApprovalError, ApprovalRequest, ApprovalRequired, Grant, StandingAnswers
+from failstop.runtime.agent.outcome import Outcome
+from failstop.runtime.agent.planner import Action, Seen, ToolCall
+from failstop.runtime.agent.risk import RiskTier
+from failstop.runtime.audit.log import load
 from failstop.runtime.clock import NS_PER_SECOND, VirtualClock
 from failstop.runtime.cores import grant as core
 from failstop.runtime.limits import Limits
-from failstop.runtime.outcome import Outcome
-from failstop.runtime.planner import Action, Seen, ToolCall
-from failstop.runtime.retry import RetryContainer
-from failstop.runtime.risk import RiskTier
+from failstop.runtime.policies.retry import RetryContainer
 from failstop.runtime.stops import ConfigurationError, Denied
 from failstop.runtime.tests.scripted import FACES, Scripted, World
 

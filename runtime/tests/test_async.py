@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
+from failstop.runtime.chain.context import ExecutionContext
 from failstop.runtime.clock import VirtualClock
-from failstop.runtime.context import ExecutionContext
 from failstop.runtime.limits import Limits
 from failstop.runtime.stops import Contended, CostStop, RetryStop, StepStop, Stop, TimeStop
 

@@ -15,10 +15,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from failstop.runtime import audit as module
-from failstop.runtime.audit import AuditError, AuditLog, Event, load
-from failstop.runtime.canonical import jsonable
-from failstop.runtime.event_log import NO_EVENT
+from failstop.runtime.audit.canonical import jsonable
+from failstop.runtime.audit.event_log import NO_EVENT
+from failstop.runtime.audit.log import AuditError, AuditLog, Event, load
+from failstop.runtime.audit import log as module
 from failstop.runtime.stops import ConfigurationError
 
 EVENTS = [
@@ -390,7 +390,7 @@ def test_a_thread_that_comes_between_the_look_and_the_write_waits(tmp_path, monk
 
 def test_a_second_writer_is_refused_while_the_first_has_the_log(path):
     """In this process and in another, on a new log too; afterwards it may (case 9)."""
-    program = "import sys; from failstop.runtime.audit import AuditLog; AuditLog.open(sys.argv[1]).record('b', {})"
+    program = "import sys; from failstop.runtime.audit.log import AuditLog; AuditLog.open(sys.argv[1]).record('b', {})"
     command = [sys.executable, "-c", program, str(path)]
     with AuditLog.open(path) as log:
         log.record("a", {})

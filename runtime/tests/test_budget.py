@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failstop.runtime import budget as shell
-from failstop.runtime.budget import BudgetEnforcer
 from failstop.runtime.cores import budget as core
 from failstop.runtime.money import Money
-from failstop.runtime.policy import UNKNOWN_COST, PolicyContext
+from failstop.runtime.policies.budget import BudgetEnforcer
+from failstop.runtime.policies.pipeline import UNKNOWN_COST, PolicyContext
 from failstop.runtime.stops import ConfigurationError
 from failstop.runtime.tests.racing import race, slowed
 
@@ -87,7 +86,7 @@ class TestSpend:
 
     @pytest.mark.parametrize("limit", [None, 0, 1, 2, 3, 4])
     def test_every_short_history_is_the_same_as_the_cores(self, limit):
-        """Exhaustive: five spends of 0 to 3 nano-dollars, so the part that is written out decides as the proved one."""
+        """Exhaustive: five spends of 0 to 3 nano-dollars; the shell decides as the core does."""
         ceiling = -1 if limit is None else limit
         for history in itertools.product(range(4), repeat=5):
             budget = BudgetEnforcer(None if limit is None else Money(limit))
@@ -102,7 +101,7 @@ class TestSpend:
         st.lists(st.one_of(st.integers(0, 5), st.integers(0, 2**32), st.sampled_from([2**30 - 1, 2**30]))),
     )
     def test_long_histories_of_any_size_are_the_same_as_the_cores(self, limit, amounts):
-        """Across many fillings of the purse, small and large."""
+        """With amounts of any size."""
         budget = BudgetEnforcer(Money(limit))
         state = core.INITIAL
         for amount in amounts:
@@ -110,7 +109,7 @@ class TestSpend:
             assert budget.spend(Money(amount)) == (verdict == core.ADMITTED)
             assert (budget.spent.nano, 0, budget.call_count, budget.exceeded) == state
 
-    def test_a_purse_is_filled_again_until_the_limit_is_spent_to_the_last_nano_dollar(self):
+    def test_the_limit_is_spent_to_the_last_nano_dollar(self):
         """Ten dollars in steps of a cent, then nothing."""
         budget = BudgetEnforcer(10)
         assert all(budget.spend("0.01") for _ in range(1000))
@@ -287,9 +286,8 @@ class TestThreads:
     """Check and commit are one step."""
 
     def test_racing_spenders_spend_exactly_the_limit(self, monkeypatch):
-        """16 threads, 4 spends of 1 each, limit 40: 40 are admitted, however often the purse is filled."""
+        """16 threads, 4 spends of 1 each, limit 40: 40 are admitted."""
         slowed(monkeypatch, core, "spend")
-        monkeypatch.setattr(shell, "_SMALL_PURSE", 3)
         for _ in range(20):
             budget = BudgetEnforcer(Money(40))
             admitted = race(16, lambda _, budget=budget: sum(budget.spend(Money(1)) for _ in range(4)))

@@ -18,11 +18,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from failstop.runtime import canonical as module
-from failstop.runtime.canonical import canonical, digest, fingerprint, fingerprint_as_logged, jsonable, respell
-from failstop.runtime.frozen import frozen
-from failstop.runtime.plain import spell_plain
-from failstop.runtime.spelling import LONGEST_TEXT
+from failstop.runtime.agent.frozen import frozen
+from failstop.runtime.audit.canonical import canonical, digest, fingerprint, fingerprint_as_logged, jsonable, respell
+from failstop.runtime.audit import canonical as module
+from failstop.runtime.audit.plain import spell_plain
+from failstop.runtime.audit.spelling import LONGEST_TEXT
 
 
 @dataclasses.dataclass

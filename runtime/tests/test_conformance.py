@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from failstop.runtime.audit import AuditLog, Event, load
-from failstop.runtime.canonical import jsonable
+from failstop.runtime.audit.canonical import jsonable
+from failstop.runtime.audit.conformance import Breach, check_run
+from failstop.runtime.audit.event_fields import ReplayError
+from failstop.runtime.audit.log import AuditLog, Event, load
+from failstop.runtime.chain.context import ExecutionContext
 from failstop.runtime.clock import VirtualClock
-from failstop.runtime.conformance import Breach, check_run
-from failstop.runtime.context import ExecutionContext
 from failstop.runtime.cores import ledger as core
-from failstop.runtime.event_fields import ReplayError
 from failstop.runtime.limits import Limits
 from failstop.runtime.money import Money
 from failstop.runtime.stops import Denied, Stop

@@ -7,10 +7,10 @@ import threading
 
 import pytest
 
+from failstop.runtime.chain.context import ExecutionContext
+from failstop.runtime.chain.decision import Decision
+from failstop.runtime.chain.dispatch import AlreadyEnded
 from failstop.runtime.clock import VirtualClock
-from failstop.runtime.context import ExecutionContext
-from failstop.runtime.decision import Decision
-from failstop.runtime.dispatch import AlreadyEnded
 from failstop.runtime.limits import Limits
 from failstop.runtime.money import Money
 from failstop.runtime.stops import (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from failstop.runtime import guard as shell
 from failstop.runtime.cores import steps as core
-from failstop.runtime.guard import AgentStepGuard
-from failstop.runtime.policy import PolicyContext
+from failstop.runtime.policies import guard as shell
+from failstop.runtime.policies.guard import AgentStepGuard
+from failstop.runtime.policies.pipeline import PolicyContext
 from failstop.runtime.stops import ConfigurationError
 from failstop.runtime.tests.racing import race, slowed
 

@@ -10,10 +10,10 @@ import time
 
 import pytest
 
-from failstop.runtime import isolation
+from failstop.runtime.chain import isolation
+from failstop.runtime.chain.context import ExecutionContext
+from failstop.runtime.chain.isolation import ProcessDied
 from failstop.runtime.clock import SystemClock, VirtualClock
-from failstop.runtime.context import ExecutionContext
-from failstop.runtime.isolation import ProcessDied
 from failstop.runtime.limits import Limits
 from failstop.runtime.stops import ClosedStop, ConfigurationError, HaltedStop, TimeStop
 

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from failstop.runtime.audit import AuditLog, load
-from failstop.runtime.conformance import check_run
-from failstop.runtime.replay import replay
+from failstop.runtime.audit.conformance import check_run
+from failstop.runtime.audit.log import AuditLog, load
+from failstop.runtime.audit.replay import replay
 from failstop.runtime.tests import killed_agents
 
 KILLS = 200

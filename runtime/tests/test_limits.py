@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failstop.runtime.context import ExecutionContext
+from failstop.runtime.chain.context import ExecutionContext
 from failstop.runtime.limits import UNLIMITED, Limits, seconds_to_ns
 from failstop.runtime.money import MAX_CEILING, Money
 from failstop.runtime.stops import ConfigurationError

@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from failstop.runtime.audit import AuditError, AuditLog, load
+from failstop.runtime.agent.outcome import Outcome
+from failstop.runtime.agent.planner import Action, History, PlannerError, Seen, ToolCall
+from failstop.runtime.agent.risk import RiskTier
+from failstop.runtime.agent.run import RunClosed
+from failstop.runtime.agent.tools import Tool
+from failstop.runtime.audit.conformance import check_run
+from failstop.runtime.audit.log import AuditError, AuditLog, load
+from failstop.runtime.audit.replay import replay
 from failstop.runtime.clock import NS_PER_SECOND
-from failstop.runtime.conformance import check_run
 from failstop.runtime.limits import Limits
 from failstop.runtime.money import Money
-from failstop.runtime.outcome import Outcome
-from failstop.runtime.planner import Action, History, PlannerError, Seen, ToolCall
-from failstop.runtime.quota import QuotaManager
-from failstop.runtime.replay import replay
-from failstop.runtime.risk import RiskTier
-from failstop.runtime.run import RunClosed
+from failstop.runtime.policies.quota import QuotaManager
 from failstop.runtime.stops import (
     ClosedStop,
     ConfigurationError,
@@ -35,7 +36,6 @@ from failstop.runtime.stops import (
     TimeStop,
 )
 from failstop.runtime.tests.scripted import FACES, Scripted, World, after
-from failstop.runtime.tools import Tool
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,11 +7,11 @@ import itertools
 
 import pytest
 
-from failstop.runtime.breaker import BreakerState, CircuitBreaker
-from failstop.runtime.budget import BudgetEnforcer
 from failstop.runtime.clock import VirtualClock
-from failstop.runtime.guard import AgentStepGuard
-from failstop.runtime.policy import UNKNOWN_COST, PolicyContext, PolicyDecision, PolicyPipeline
+from failstop.runtime.policies.breaker import BreakerState, CircuitBreaker
+from failstop.runtime.policies.budget import BudgetEnforcer
+from failstop.runtime.policies.guard import AgentStepGuard
+from failstop.runtime.policies.pipeline import UNKNOWN_COST, PolicyContext, PolicyDecision, PolicyPipeline
 from failstop.runtime.stops import ConfigurationError, Degradation, HaltedStop
 from failstop.runtime.tests.racing import race
 

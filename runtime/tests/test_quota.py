@@ -9,7 +9,7 @@ import pytest
 from failstop.runtime.clock import VirtualClock
 from failstop.runtime.cores import quota as core
 from failstop.runtime.money import Money
-from failstop.runtime.quota import DAY_NS, HOUR_NS, QuotaManager
+from failstop.runtime.policies.quota import DAY_NS, HOUR_NS, QuotaManager
 from failstop.runtime.stops import ConfigurationError, Contended, Denied
 from failstop.runtime.tests.racing import race, slowed
 

@@ -6,14 +6,13 @@ import dataclasses
 
 import pytest
 
-from failstop.runtime.audit import AuditLog, Event, load
-from failstop.runtime.canonical import jsonable
-from failstop.runtime.clock import VirtualClock
-from failstop.runtime.conformance import check_run
-from failstop.runtime.limits import Limits
-from failstop.runtime.loop import AgentLoop
-from failstop.runtime.planner import Action, ToolCall
-from failstop.runtime.replay import (
+from failstop.runtime.agent.loop import AgentLoop
+from failstop.runtime.agent.planner import Action, ToolCall
+from failstop.runtime.agent.tools import RiskTier, Tool, ToolRegistry
+from failstop.runtime.audit.canonical import jsonable
+from failstop.runtime.audit.conformance import check_run
+from failstop.runtime.audit.log import AuditLog, Event, load
+from failstop.runtime.audit.replay import (
     Counters,
     Recorded,
     RecordedFailure,
@@ -23,8 +22,9 @@ from failstop.runtime.replay import (
     replay,
     story,
 )
+from failstop.runtime.clock import VirtualClock
+from failstop.runtime.limits import Limits
 from failstop.runtime.tests.scripted import Scripted
-from failstop.runtime.tools import RiskTier, Tool, ToolRegistry
 
 LIMITS = Limits(max_cost_usd="0.00001", max_steps=5)
 

@@ -11,7 +11,7 @@ import pytest
 
 from failstop.runtime.clock import VirtualClock
 from failstop.runtime.cores import retry as core
-from failstop.runtime.retry import RetryContainer
+from failstop.runtime.policies.retry import RetryContainer
 from failstop.runtime.stops import ConfigurationError, Contended, Denied, HaltedStop, RetryStop, StepStop
 from failstop.runtime.tests.racing import race
 
@@ -272,6 +272,22 @@ class TestBackoff:
             with pytest.raises(ValueError, match="again"):
                 container.execute(failing) if face == "execute" else asyncio.run(container.aexecute(failing.later))
         assert sleeper.sleeps[:4] == sleeper.sleeps[4:]
+
+    def test_the_asyncio_face_waits_by_the_given_clock_without_blocking_the_loop(self):
+        """A virtual minute passes in no time, on another thread; another task runs meanwhile."""
+        clock, seen = Sleeper(), []
+
+        async def other():
+            seen.append(clock.now_ns())
+
+        async def main():
+            task = asyncio.ensure_future(other())
+            await RetryContainer(1, clock=clock, backoff_base_s=60, jitter=0).aexecute(Failing(times=1).later)
+            await task
+
+        asyncio.run(main())
+        assert clock.sleeps == [60 * SECOND]
+        assert seen
 
     def test_a_wait_that_would_be_pointless_is_not_waited(self):
         """may_wait says that it would end after the deadline: the last error comes out at once."""

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from failstop.runtime.agent.outcome import Outcome
+from failstop.runtime.agent.planner import Action, History, Seen, ToolCall
+from failstop.runtime.agent.risk import RiskTier
+from failstop.runtime.agent.tools import Tool
 from failstop.runtime.limits import Limits
-from failstop.runtime.outcome import Outcome
-from failstop.runtime.planner import Action, History, Seen, ToolCall
-from failstop.runtime.policy import PolicyContext, PolicyDecision, PolicyPipeline
-from failstop.runtime.risk import RiskTier
+from failstop.runtime.policies.pipeline import PolicyContext, PolicyDecision, PolicyPipeline
 from failstop.runtime.stops import RepeatStop, StepStop, ToolCallStop
 from failstop.runtime.tests.scripted import FACES, Scripted, World
-from failstop.runtime.tools import Tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from failstop.runtime.frozen import MAX_DEPTH, TooDeepError, frozen, thawed, unfreezable
-from failstop.runtime.retry import RetryContainer
-from failstop.runtime.risk import RiskTier, highest_of_parts, shell_tier, tier_of
+from failstop.runtime.agent.frozen import MAX_DEPTH, TooDeepError, frozen, thawed, unfreezable
+from failstop.runtime.agent.risk import RiskTier, highest_of_parts, shell_tier, tier_of
+from failstop.runtime.agent.tools import Tool, ToolRegistry
+from failstop.runtime.policies.retry import RetryContainer
 from failstop.runtime.stops import ConfigurationError
-from failstop.runtime.tools import Tool, ToolRegistry
 
 
 def plain(**options: Any) -> Tool:

@@ -1,0 +1,83 @@
+"""An event's fields: one that is missing or of the wrong type is an error that names it, never 0 or unlimited."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+from failstop.runtime.limits import Limits
+from failstop.runtime.stops import ConfigurationError
+
+if TYPE_CHECKING:
+    from failstop.runtime.audit.event_log import Event
+
+T = TypeVar("T")
+
+_NAMES = {int: "a whole number", str: "a text", bool: "true or false", dict: "an object", list: "a list"}
+
+
+class ReplayError(Exception):
+    """A log from which the run cannot be rebuilt; says which event, which field, and what was expected."""
+
+
+def field(event: Event, name: str, kind: type[T]) -> T:
+    """Give a field of exactly this type."""
+    value = _present(event, name)
+    if type(value) is not kind:
+        _refuse(event, name, value, _NAMES[kind])
+    return value
+
+
+def count(event: Event, name: str, least: int = 0) -> int:
+    """Give a whole number that is at least `least`."""
+    value = field(event, name, int)
+    if value < least:
+        _refuse(event, name, value, f"at least {least}")
+    return value
+
+
+def field_or_none(event: Event, name: str, kind: type[T]) -> T | None:
+    """Give a field that may be null, but not missing."""
+    return None if _present(event, name) is None else field(event, name, kind)
+
+
+def value_of(event: Event, name: str) -> Any:
+    """Give a field of any type."""
+    return _present(event, name)
+
+
+def calls_of(event: Event) -> list[tuple[str, Any]]:
+    """Give the calls of a step: tool and arguments of each, in the planner's order."""
+    calls = []
+    for place, call in enumerate(field(event, "calls", list), start=1):
+        if not isinstance(call, dict) or not isinstance(call.get("tool"), str) or "args" not in call:
+            raise ReplayError(f"{where(event)}: calls: call {place} has no tool and args")
+        calls.append((call["tool"], call["args"]))
+    return calls
+
+
+def limits_of(event: Event, name: str = "limits") -> Limits:
+    """Give limits that were logged; every one must be there, as a ceiling or as null."""
+    given = field(event, name, dict)
+    missing = [limit for limit in Limits().to_mapping() if limit not in given]
+    if missing:
+        _refuse(event, name, given, f"a value for {', '.join(missing)}")
+    try:
+        return Limits.from_mapping(given)
+    except ConfigurationError as error:
+        raise ReplayError(f"{where(event)}: {name}.{error}") from error
+
+
+def where(event: Event) -> str:
+    """Name an event in a message."""
+    return f"event {event.seq} ({event.kind})"
+
+
+def _present(event: Event, name: str) -> Any:
+    if name not in event.data:
+        raise ReplayError(f"{where(event)}: {name} is missing")
+    return event.data[name]
+
+
+def _refuse(event: Event, name: str, value: object, expected: str) -> NoReturn:
+    shown = repr(value)
+    raise ReplayError(f"{where(event)}: {name} is {shown[:80]}{'...' * (len(shown) > 80)}; expected {expected}")  # noqa: PLR2004 - one line of a terminal

@@ -1,0 +1,181 @@
+"""One chain of calls under its limits: the boundary that every call of an agent run passes."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any, Self
+
+from failstop.runtime.cancellation import CancellationToken
+from failstop.runtime.chain.calls import Calls
+from failstop.runtime.chain.dispatch import Boundary, Request
+from failstop.runtime.chain.graph import ExecutionGraph
+from failstop.runtime.chain.ledger import Ledger
+from failstop.runtime.chain.partial import PartialResultBuffer
+from failstop.runtime.chain.repeats import RepeatCounter
+from failstop.runtime.chain.waiting import enter
+from failstop.runtime.clock import Clock, SystemClock
+from failstop.runtime.cores.ledger import HALTED, NO_ESTIMATE, TIME
+from failstop.runtime.limits import UNLIMITED, Limits, count_or_unlimited
+from failstop.runtime.money import Amount, nano_up
+from failstop.runtime.stops import ConfigurationError, Stop
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from failstop.runtime.chain.accounts import AuditSink, Snapshot
+    from failstop.runtime.policies.pipeline import PolicyPipeline
+
+
+class ExecutionContext(Calls):
+    """All calls made through it, and through its children, stay together under one set of limits (G1-G5).
+
+    In flight at the deadline (G5): an async call is cancelled; one with ``isolate="process"`` is killed; with
+    ``isolate="thread"`` the caller gets its stop at the deadline while the thread runs on, its late value discarded
+    and its cost settled; a plain call is only told, through `token`, and its caller waits for it. Nothing is
+    dispatched after the deadline; a dispatch admitted just before it may begin a moment after.
+    """
+
+    def __init__(
+        self,
+        limits: Limits,
+        *,
+        policies: PolicyPipeline | None = None,
+        clock: Clock | None = None,
+        audit: AuditSink | None = None,
+        name: str = "run",
+    ) -> None:
+        """Open a chain; its time starts now. Raises ConfigurationError."""
+        if not isinstance(limits, Limits):
+            raise ConfigurationError("limits", limits, "failstop.runtime.Limits")
+        clock = SystemClock() if clock is None else clock
+        self._open(name, limits, clock, Ledger.root(name, limits, clock, audit), None, policies)
+
+    def _open(
+        self,
+        name: str,
+        limits: Limits,
+        clock: Clock,
+        ledger: Ledger,
+        graph: ExecutionGraph | None,
+        policies: PolicyPipeline | None,
+    ) -> None:
+        self.name = name
+        self.limits = limits
+        self.closed = False
+        self.token = CancellationToken()
+        self.partial = PartialResultBuffer()
+        self.graph = ExecutionGraph(ledger.chain) if graph is None else graph
+        self._record = self.graph.record
+        self._clock = clock
+        self._ledger = ledger
+        self._policies = policies
+        self._direct = policies is None and ledger.alone
+        self._boundary = Boundary(self, ledger, self.graph, policies)
+        self._repeats = RepeatCounter(count_or_unlimited(limits.max_repeats))
+        self._last_value: Any = None
+        self._children: weakref.WeakSet[ExecutionContext] = weakref.WeakSet()
+        self._child_numbers = itertools.count(1)
+        self._family = threading.Lock()
+        # A child without limits of its own shares its parent's account, whose alarm tells it.
+        rings = ledger.deadline_ns != UNLIMITED and ledger.account.name == name
+        self._alarm = clock.call_at(ledger.deadline_ns, self._expire) if rings else None
+
+    @property
+    def stop(self) -> Stop | None:
+        """Why the chain is over, or None while it runs."""
+        return self._ledger.stop
+
+    def snapshot(self) -> Snapshot:
+        """Give one consistent view of the counters."""
+        return self._ledger.snapshot()
+
+    def get_partial_result(self) -> Any:
+        """Give the chunks of an unfinished stream if there are any, else the value of the last call that returned."""
+        unfinished = self.partial.value()
+        return self._last_value if unfinished is None else unfinished
+
+    def create_child(self, limits: Limits | None = None, *, name: str | None = None) -> ExecutionContext:
+        """Open a context for a sub-agent: it draws from this one's ledger; `limits` narrow what it may draw.
+
+        Raises ConfigurationError for a name that is taken, the stop of a chain that is over, and ClosedStop once this
+        context is closed.
+        """
+        if self.closed or self.stop is not None:
+            raise self._boundary.stop_now()
+        auto = f"{self.name}/{next(self._child_numbers)}"
+        ledger = self._ledger.child(self, auto if name is None else name, limits, named=name is not None)
+        child = ExecutionContext.__new__(ExecutionContext)
+        child._open(  # noqa: SLF001 - its own class
+            auto if name is None else name, limits or self.limits, self._clock, ledger, self.graph, self._policies
+        )
+        with self._family:
+            self._children.add(child)
+        if self.token.cancelled:
+            child._tell(self.token.reason)  # noqa: SLF001 - its own class
+        return child
+
+    def turn(self, fingerprint: str) -> None:
+        """Note one planner turn; raises RepeatStop when the same action came too often in a row, or an earlier stop."""
+        self._ledger.turn(self, self._repeats, fingerprint)
+
+    def charge(self, cost: Amount | None, name: str) -> None:
+        """Record dollars that were spent outside of any call, in full: they are gone whether or not they fit (G1).
+
+        Beyond what is left they stop the chain; None is unknown, and takes all that is left. Raises ConfigurationError
+        for what is no amount.
+        """
+        self._ledger.charge(self, NO_ESTIMATE if cost is None else nano_up(cost), name)
+
+    def step(self, name: str) -> None:
+        """Take one step for a turn in which nothing was dispatched; asks no policy. Raises a Stop."""
+        request = Request(name, tool=False, asked=0, cost=0, wait=True)
+        enter(Boundary(self, self._ledger, self.graph, None), request, False).succeed(None)
+
+    def halt(self, reason: str) -> None:
+        """Stop the chain for good and tell the calls in flight; an earlier stop stays."""
+        self._ledger.halt(HALTED, reason)
+        self._tell(reason)
+
+    def close(self) -> None:
+        """Take no more calls and tell those in flight; closes the children too. The chain's root may go on."""
+        if self.closed:
+            return
+        try:
+            self._ledger.close(self)
+        finally:
+            if self._alarm is not None:
+                self._alarm.cancel()
+            self.token.cancel("closed")
+            for child in self._living_children():
+                child.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _expire(self) -> None:
+        self._ledger.halt(TIME)
+        self._tell("deadline")
+
+    def _tell(self, reason: str) -> None:
+        self.token.cancel(reason)
+        for child in self._living_children():
+            child._tell(reason)  # noqa: SLF001 - its own class
+
+    def _living_children(self) -> list[ExecutionContext]:
+        with self._family:
+            return list(self._children)

@@ -1,0 +1,300 @@
+"""The ledger of one chain: the lock, the clock and the audit line around the pure steps of `cores.ledger`.
+
+reserve -> dispatch -> settle(actual) | release. Admission is one critical section, settlement the second. A child's
+ledger with narrower limits shares its root's lock, and its admissions pass every ledger up to the root or none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn, cast
+
+from failstop.runtime.chain.accounts import Account, AuditSink, Chain, Owner, Snapshot, closed_stop
+from failstop.runtime.cores import ledger as core
+from failstop.runtime.limits import UNLIMITED, Limits
+from failstop.runtime.money import Money
+from failstop.runtime.stops import ConfigurationError, Contended, HaltedStop, RepeatStop, Stop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from failstop.runtime.chain.repeats import RepeatCounter
+    from failstop.runtime.clock import Clock
+
+
+class Ledger:
+    """Counts and money of one chain or of a narrower part of it; every method is atomic, from any thread."""
+
+    __slots__ = ("_path", "account", "alone", "chain", "lock", "now_ns")
+
+    def __init__(self, chain: Chain, path: tuple[Account, ...]) -> None:
+        self.chain = chain
+        self._path = path
+        self.account = path[0]
+        # Kept beside the chain for the call path, which reads them at every call.
+        self.lock = chain.lock
+        self.now_ns = chain.now_ns
+        self.alone = len(path) == 1 and chain.audit is None
+
+    @classmethod
+    def root(cls, name: str, limits: Limits, clock: Clock, audit: AuditSink | None = None) -> Ledger:
+        """Open the ledger of a new chain; its time starts now."""
+        chain = Chain(clock, audit)
+        chain.names.add(name)
+        return cls(chain, (Account(name, limits, chain.origin_ns),))
+
+    def child(self, owner: Owner, name: str, limits: Limits | None, *, named: bool) -> Ledger:
+        """Open a ledger for a child of `owner`: this one, or one under it with limits of its own.
+
+        Raises ConfigurationError for a name that was given before: in a log, two contexts of one name are one.
+        """
+        with self.lock:
+            if named and ("/" in name or name in self.chain.names):
+                raise ConfigurationError("name", name, "a name of no other context of this chain, without a slash")
+            now = self.now_ns()
+            if self.chain.audit is not None:
+                given = None if limits is None else limits.to_mapping()
+                self._write("child", context=name, parent=owner.name, limits=given, at_ns=now - self.chain.origin_ns)
+            if named:
+                self.chain.names.add(name)
+            return self if limits is None else Ledger(self.chain, (Account(name, limits, now), *self._path))
+
+    @property
+    def deadline_ns(self) -> int:
+        """The monotonic time of this ledger's own deadline, or UNLIMITED."""
+        return self.account.bounds[4]
+
+    @property
+    def stop(self) -> Stop | None:
+        """Why no more is admitted: the first stop here or at the nearest ledger above; None while it runs."""
+        return next((account.stop for account in self._path if account.stop is not None), None)
+
+    def snapshot(self) -> Snapshot:
+        """Give one consistent view: no admission or settlement is half done in it."""
+        with self.lock:
+            stop = self.stop
+            return Snapshot(
+                *self.account.state[:5],
+                stop=None if stop is None else stop.ceiling,
+                elapsed_ns=self.now_ns() - self.account.started_ns,
+            )
+
+    def admit(
+        self,
+        owner: Owner,
+        asked: int,
+        tool: bool,
+        retry: bool,
+        label: str,
+        waiter: Callable[[], None] | None = None,
+    ) -> tuple[int, int, int]:
+        """Admit one dispatch: (number of the call, nano-dollars held, time of admission); raises Stop or Contended.
+
+        `asked` is nano-dollars or NO_ESTIMATE. A `waiter` is called once when a contended call may fit.
+        """
+        with self.lock:
+            now = self.now_ns()
+            if owner.closed:
+                raise closed_stop(owner)
+            if asked == core.NO_ESTIMATE and len(self._path) > 1:
+                asked = self._all_that_is_left(tool, retry, now, waiter)
+            states = [self._admit_at(account, asked, tool, retry, now, waiter) for account in self._path]
+            root = self._path[-1]
+            held = states[-1][1] - root.state[1]
+            call = states[-1][2] + self.chain.released
+            if self.chain.audit is not None:
+                self._write_admission(call, owner, asked, held, tool, retry, label, now)
+            for account, state in zip(self._path, states, strict=True):
+                account.state = state
+            return call, held, now
+
+    def settle(
+        self,
+        call: int,
+        held: int,
+        cost: int,
+        outcome: str = "ok",
+        cost_known: bool = True,
+        error: str | None = None,
+    ) -> None:
+        """Charge an ended dispatch in full; a cost above what it held stops every ledger on its path with a ceiling."""
+        with self.lock:
+            for account in self._path:
+                account.state = core.settle(account.state, account.bounds, held, cost)
+            if self.chain.audit is not None:
+                self._write_settlement(call, held, cost, outcome, cost_known, error)
+            self.after_settlement(held, cost)
+
+    def charge(self, owner: Owner, cost: int, label: str) -> None:
+        """Record, in full, nano-dollars spent outside of any dispatch; NO_ESTIMATE is all that is left."""
+        with self.lock:
+            if cost == core.NO_ESTIMATE:
+                cost = self._left()
+            for account in self._path:
+                account.state = core.charge(account.state, account.bounds, cost)
+            if self.chain.audit is not None:
+                self._write("charge", context=owner.name, name=label, cost_nano=cost, at_ns=self.elapsed_ns)
+            self._stop_overrun(f"{label} cost {Money(cost)} beyond what was left")
+
+    def after_settlement(self, held: int, cost: int) -> None:
+        """Stop on an overrun and wake the calls that wait; the caller holds the lock."""
+        if cost > held:
+            self._stop_overrun(f"a call that held {Money(held)} cost {Money(cost)}")
+        self._wake()
+
+    def release(self, call: int, held: int, tool: bool, retry: bool) -> None:
+        """Undo the admission of a dispatch that provably never began."""
+        with self.lock:
+            for account in self._path:
+                account.state = core.release(account.state, held, tool, retry)
+            self.chain.released += 1
+            if self.chain.audit is not None:
+                self._write("release", call=call, held_nano=held, call_kind=_kind(tool), retry=retry)
+            self._wake()
+
+    def halt(self, code: int, detail: str = "") -> None:
+        """Stop by hand (HALTED), or at the deadline (TIME); an earlier stop stays."""
+        with self.lock:
+            self._halt(self.account, code, self.account.stop_for(code, self.now_ns(), detail))
+
+    def turn(self, owner: Owner, repeats: RepeatCounter, fingerprint: str) -> None:
+        """Count one planner turn; raises the stop of a chain that is over, or RepeatStop."""
+        with self.lock:
+            if self.stop is None and not owner.closed:
+                if self.chain.audit is not None:
+                    self._write("turn", context=owner.name, fingerprint=fingerprint, at_ns=self.elapsed_ns)
+                if not repeats.turn(fingerprint):
+                    limit = repeats.max_repeats
+                    self._halt(self.account, core.REPEATS, RepeatStop(limit, limit))
+            if self.stop is not None:
+                raise self.stop.again()
+            if owner.closed:
+                raise closed_stop(owner)
+
+    def close(self, owner: Owner) -> None:
+        """Take no more calls of `owner`; its calls in flight still settle."""
+        with self.lock:
+            owner.closed = True
+            self._wake()
+            if self.chain.audit is not None:
+                self._write("close", context=owner.name)
+
+    @property
+    def elapsed_ns(self) -> int:
+        """Nanoseconds since the root's chain began."""
+        return self.now_ns() - self.chain.origin_ns
+
+    def _admit_at(
+        self, account: Account, asked: int, tool: bool, retry: bool, now: int, waiter: Callable[[], None] | None
+    ) -> core.State:
+        """Ask one account; the states are only taken over once every account up to the root has admitted."""
+        state, verdict = core.admit(account.state, account.bounds, asked, tool, retry, now)
+        if verdict != core.ADMITTED:
+            self._refuse(account, state, verdict, asked, now, waiter)
+        return state
+
+    def _all_that_is_left(self, tool: bool, retry: bool, now: int, waiter: Callable[[], None] | None) -> int:
+        """What a call without an estimate takes: the least that any ceiling on its path has left."""
+        least = core.NO_ESTIMATE
+        for account in self._path:
+            state = self._admit_at(account, core.NO_ESTIMATE, tool, retry, now, waiter)
+            left = state[1] - account.state[1]
+            if account.bounds[0] != UNLIMITED and (least == core.NO_ESTIMATE or left < least):
+                least = left
+        return least
+
+    def _left(self) -> int:
+        limited = [account for account in self._path if account.bounds[0] != UNLIMITED]
+        return max(0, min((a.bounds[0] - a.state[0] - a.state[1] for a in limited), default=0))
+
+    def _refuse(
+        self,
+        account: Account,
+        state: core.State,
+        verdict: int,
+        asked: int,
+        now: int,
+        waiter: Callable[[], None] | None,
+    ) -> NoReturn:
+        if verdict == core.CONTENDED:
+            if waiter is not None:
+                self.chain.waiters.append(waiter)
+            raise Contended("cost", f"{_asked(asked)} while calls in flight hold {Money(account.state[1])}")
+        if account.stop is None:
+            self._halt(account, state[5], account.stop_for(verdict, now, _asked(asked) if verdict == core.COST else ""))
+        raise cast("Stop", account.stop).again()
+
+    def _halt(self, account: Account, code: int, stop: Stop) -> None:
+        account.state = core.stop(account.state, code)
+        if account.stop is None:
+            account.stop = stop
+            if self.chain.audit is not None:
+                self._write(
+                    "stop",
+                    context=account.name,
+                    ceiling=stop.ceiling,
+                    limit=stop.limit,
+                    used=stop.used,
+                    detail=stop.detail,
+                    at_ns=self.elapsed_ns,
+                )
+        self._wake()
+
+    def _stop_overrun(self, detail: str) -> None:
+        for account in self._path:
+            if account.stop is None and account.state[5] == core.OVERRUN:
+                self._halt(account, core.OVERRUN, account.stop_for(core.OVERRUN, 0, detail))
+
+    def _wake(self) -> None:
+        waiters = self.chain.waiters
+        while waiters:
+            waiters.pop()()
+
+    def _write_admission(
+        self, call: int, owner: Owner, asked: int, held: int, tool: bool, retry: bool, label: str, now: int
+    ) -> None:
+        self._write(
+            "admit",
+            call=call,
+            context=owner.name,
+            call_kind=_kind(tool),
+            name=label,
+            asked_nano=asked,
+            held_nano=held,
+            retry=retry,
+            at_ns=now - self.chain.origin_ns,
+        )
+
+    def _write_settlement(
+        self, call: int, held: int, cost: int, outcome: str, cost_known: bool, error: str | None
+    ) -> None:
+        self._write(
+            "settle",
+            call=call,
+            held_nano=held,
+            cost_nano=cost,
+            outcome=outcome,
+            cost_known=cost_known,
+            error=error,
+            at_ns=self.elapsed_ns,
+        )
+
+    def _write(self, kind: str, **data: object) -> None:
+        """Write one event; a chain whose log cannot be written is over, since what it did next would leave no trace."""
+        try:
+            cast("AuditSink", self.chain.audit).record(kind, data)
+        except BaseException as error:
+            root = self._path[-1]
+            root.state = core.stop(root.state, core.HALTED)
+            if root.stop is None:
+                root.stop = HaltedStop(detail=f"the audit log cannot be written: {error}")
+            raise
+
+
+def _kind(tool: bool) -> str:
+    return "tool" if tool else "llm"
+
+
+def _asked(asked: int) -> str:
+    if asked == core.NO_ESTIMATE:
+        return "a call without an estimate asked for all that is left (say cost=0 for a free call, or give reserve=)"
+    return f"a call asked for {Money(asked)}"
