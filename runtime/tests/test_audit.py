@@ -15,10 +15,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from failstop.runtime.audit import log as module
 from failstop.runtime.audit.canonical import jsonable
 from failstop.runtime.audit.event_log import NO_EVENT
 from failstop.runtime.audit.log import AuditError, AuditLog, Event, load
-from failstop.runtime.audit import log as module
 from failstop.runtime.stops import ConfigurationError
 
 EVENTS = [

@@ -19,8 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from failstop.runtime.agent.frozen import frozen
-from failstop.runtime.audit.canonical import canonical, digest, fingerprint, fingerprint_as_logged, jsonable, respell
 from failstop.runtime.audit import canonical as module
+from failstop.runtime.audit.canonical import canonical, digest, fingerprint, fingerprint_as_logged, jsonable, respell
 from failstop.runtime.audit.plain import spell_plain
 from failstop.runtime.audit.spelling import LONGEST_TEXT
 
