@@ -22,12 +22,15 @@ NO_ESTIMATE = -1
 """As `asked`: the price is unknown, so the hold takes all that is left and no other one may be out."""
 
 
-def spend(state: State, limit: int, amount: int) -> tuple[State, int]:
-    """Commit `amount` if it fits beside what is spent and held, else shut; a refused spend is recorded nowhere."""
+def spend(state: State, limit: int, amount: int) -> State:
+    """Commit `amount` if it fits beside what is spent and held, else shut: `shut` is also the verdict.
+
+    A refused spend is recorded nowhere.
+    """
     spent, reserved, calls, shut = state
     if shut or 0 <= limit < spent + reserved + amount:
-        return (spent, reserved, calls, True), REFUSED
-    return (spent + amount, reserved, calls + 1, shut), ADMITTED
+        return (spent, reserved, calls, True)
+    return (spent + amount, reserved, calls + 1, shut)
 
 
 def hold(state: State, limit: int, asked: int) -> tuple[State, int, int]:

@@ -35,14 +35,16 @@ class BudgetEnforcer:
 
     def spend(self, amount: Amount) -> bool:
         """Commit `amount` dollars if it still fits, in one step with the check; raises ConfigurationError."""
-        nano = nano_up(amount, "amount")
+        nano = amount.nano if type(amount) is Money else -1
+        if nano < 0:
+            nano = nano_up(amount, "amount")
         lock = self._lock
         lock.acquire()
         try:
-            self._state, verdict = core.spend(self._state, self._limit, nano)
+            state = self._state = core.spend(self._state, self._limit, nano)
         finally:
             lock.release()
-        return verdict == core.ADMITTED
+        return not state[3]
 
     @property
     def spent(self) -> Money:
