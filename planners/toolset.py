@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from failstop.planners.actions import ToolFailed
-from failstop.runtime.agent.risk import RiskTier
+from failstop.runtime.risk import RiskTier
 from failstop.runtime.stops import ConfigurationError
 
 if TYPE_CHECKING:

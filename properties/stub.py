@@ -9,7 +9,7 @@ from failstop.planners.actions import ToolFailed
 from failstop.planners.toolset import TOOLS, worsened
 from failstop.properties.gate import Gate
 from failstop.properties.target import Reply, Work
-from failstop.runtime.agent.risk import RiskTier
+from failstop.runtime.risk import RiskTier
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping

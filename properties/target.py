@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from failstop.planners.actions import STOPS, Refused
-from failstop.runtime.agent.risk import RiskTier
+from failstop.runtime.risk import RiskTier
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

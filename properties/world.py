@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from failstop.planners.actions import CHAIN_STOPS
 from failstop.planners.toolset import FOREVER, PAST_DEADLINE, TOOLS
-from failstop.runtime.agent.risk import RiskTier
 from failstop.runtime.audit.canonical import fingerprint
 from failstop.runtime.clock import NS_PER_SECOND, Clock, SystemClock, VirtualClock
 from failstop.runtime.limits import UNLIMITED
 from failstop.runtime.money import nano_up
+from failstop.runtime.risk import RiskTier
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -70,7 +70,7 @@ def summary(records: Sequence[Record]) -> str:
     shown = [verdict for verdict in order if counts[verdict] or verdict in _ALWAYS]
     told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in shown)
     targets = ", ".join(dict.fromkeys(_named(record) for record in records))
-    return f"{targets}: {len(records)} planners, {told}"
+    return f"{targets}: {len(records)} planner{"" if len(records) == 1 else "s"}, {told}"
 
 
 def witness(record: Record) -> str:

@@ -8,7 +8,6 @@ from failstop.runtime.agent.approval import ApprovalError, ApprovalRequest, Stan
 from failstop.runtime.agent.loop import AgentLoop
 from failstop.runtime.agent.outcome import Outcome, RunResult
 from failstop.runtime.agent.planner import Action, History, Observation, Planner, ToolCall
-from failstop.runtime.agent.risk import RiskTier
 from failstop.runtime.agent.tools import Tool, ToolRegistry
 from failstop.runtime.audit.conformance import check_run
 from failstop.runtime.audit.log import AuditError, AuditLog, load
@@ -27,6 +26,7 @@ from failstop.runtime.policies.guard import AgentStepGuard
 from failstop.runtime.policies.pipeline import PolicyContext, PolicyDecision, PolicyPipeline, RuntimePolicy
 from failstop.runtime.policies.quota import QuotaManager
 from failstop.runtime.policies.retry import RetryContainer
+from failstop.runtime.risk import RiskTier
 from failstop.runtime.stops import (
     ClosedStop,
     ConfigurationError,

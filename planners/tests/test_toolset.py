@@ -11,7 +11,7 @@ import pytest
 from failstop.planners import toolset
 from failstop.planners.actions import Call, ToolFailed
 from failstop.planners.toolset import FOREVER, MISBEHAVIOURS, PAST_DEADLINE, TOOLS, Tool, worsened
-from failstop.runtime.agent.risk import RiskTier
+from failstop.runtime.risk import RiskTier
 from failstop.runtime.stops import ConfigurationError
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from failstop.properties.target import Refused, Reply
 from failstop.runtime.agent.approval import REFUSALS, ApprovalRequest, Grant
 from failstop.runtime.agent.outcome import Outcome
-from failstop.runtime.agent.risk import RiskTier
 from failstop.runtime.agent.run_log import RunLog
 from failstop.runtime.audit.canonical import digest
 from failstop.runtime.audit.log import AuditLog, load
 from failstop.runtime.chain.context import ExecutionContext
 from failstop.runtime.cores.grant import GRANTED
 from failstop.runtime.money import Money
+from failstop.runtime.risk import RiskTier
 from failstop.runtime.stops import Denied, Stop
 
 if TYPE_CHECKING:

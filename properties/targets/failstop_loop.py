@@ -17,9 +17,9 @@ from failstop.properties.targets import failstop
 from failstop.runtime.agent.approval import ApprovalError
 from failstop.runtime.agent.loop import AgentLoop, AgentRun, Outcome, RunResult
 from failstop.runtime.agent.planner import Action, History, Observation, PlannerError, Seen, ToolCall
-from failstop.runtime.agent.risk import RiskTier
 from failstop.runtime.agent.tools import Tool, ToolRegistry
 from failstop.runtime.chain.dispatch import described
+from failstop.runtime.risk import RiskTier
 from failstop.runtime.stops import Stop
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, cast
 
 from failstop.planners.catalogue import PROMISES
 from failstop.properties.target import Refused
-from failstop.runtime.agent.risk import RiskTier
 from failstop.runtime.money import nano_up
+from failstop.runtime.risk import RiskTier
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -15,7 +15,7 @@ from failstop.runtime.cores import grant as core
 from failstop.runtime.limits import UNLIMITED
 
 if TYPE_CHECKING:
-    from failstop.runtime.agent.risk import RiskTier
+    from failstop.runtime.risk import RiskTier
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ REFUSALS = {
 class StandingAnswers:
     """A person's answers for a tool as a whole, given on purpose: always, or never.
 
-    An answer to the very call beats them, both ways (case 2).
+    An answer to the very call beats them, both ways (field case 2).
     """
 
     def __init__(self) -> None:

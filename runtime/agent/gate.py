@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from failstop.runtime.agent.approval import REFUSALS, ApprovalRequest, Grant
-from failstop.runtime.agent.frozen import frozen, thawed, unfreezable
 from failstop.runtime.agent.planner import Observation, Seen, ToolCall
 from failstop.runtime.audit import canonical
 from failstop.runtime.cores.grant import GRANTED
+from failstop.runtime.frozen import frozen, thawed, unfreezable
 from failstop.runtime.limits import UNLIMITED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from failstop.runtime.agent.risk import RiskTier
     from failstop.runtime.agent.tools import Tool, ToolRegistry
+    from failstop.runtime.risk import RiskTier
 
 
 _IN_DOUBT = "an equal call raised, and nobody knows whether its effect happened"
@@ -82,7 +82,7 @@ class Gate:
             held.refuse(Seen.REFUSED, _IN_DOUBT)
 
     def note(self, held: Held, observation: Observation) -> None:
-        """Remember whether the effect of a call is in doubt, so that an equal one is not made blindly (case 38)."""
+        """Remember if the effect of a call is in doubt, so that an equal one is not made blindly (field case 38)."""
         if observation.unknown:
             self._in_doubt.add(canonical.fingerprint(held.name, held.args))
         elif observation.ok and self._in_doubt:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from failstop.runtime.agent.approval import StandingAnswers
 from failstop.runtime.agent.faces import Ask, Engine, Pause, adrive, drive
 from failstop.runtime.agent.gate import Gate
 from failstop.runtime.agent.outcome import Outcome, RunResult
-from failstop.runtime.agent.planner import Action, Planner, PlannerError, checked
-from failstop.runtime.agent.risk import RiskTier
+from failstop.runtime.agent.planner import Action, Planner, PlannerError
 from failstop.runtime.agent.run import AgentRun
 from failstop.runtime.agent.run_log import RunLog
 from failstop.runtime.agent.tools import ToolRegistry
@@ -27,6 +27,7 @@ from failstop.runtime.chain.context import ExecutionContext
 from failstop.runtime.chain.dispatch import described
 from failstop.runtime.clock import Clock, SystemClock
 from failstop.runtime.limits import UNLIMITED, Limits, seconds_to_ns
+from failstop.runtime.risk import RiskTier
 from failstop.runtime.stops import ConfigurationError, Stop
 
 if TYPE_CHECKING:
@@ -45,8 +46,8 @@ class AgentLoop:
 
     autonomous: the highest tier that runs without a person. grant_seconds: how long an answer is waited for and good
     for; None for ever. audit_folder: where each run gets its log. approver: answers at once instead of pausing.
-    standing: a person's answers for whole tools. quota: what all runs of a tenant may spend. policies: makes the
-    policies of one run.
+    standing: a person's answers for whole tools. quota: what all runs of a tenant may spend; a run without a cost
+    ceiling gets what its tenant has left of the day as one. policies: makes the policies of one run.
 
     KeyboardInterrupt and SystemExit raised inside a planner or a tool end the run as FAILED and go no further: they
     cannot be told from a real Ctrl-C, which therefore ends the run too; look at `RunResult.error`. A planner that hangs
@@ -141,14 +142,17 @@ class AgentLoop:
         """
         run_id = uuid.uuid4().hex if run_id is None else run_id
         with contextlib.ExitStack() as undo:
-            ticket = None
+            ticket, limits = None, self.limits
             if self._quota is not None and parent is None:
                 # A missing tenant is denied there.
-                ticket = self._quota.start(cast("Tenant", tenant), self.limits.max_cost_usd)
+                ticket = self._quota.start(cast("Tenant", tenant), limits.max_cost_usd)
                 undo.callback(ticket.release)
+                if limits.max_cost_usd is None:
+                    # What the tenant has left is all that the run may spend; and under a ceiling, unknown is not free.
+                    limits = replace(limits, max_cost_usd=ticket.ceiling)
             log = RunLog(None if self._audit_folder is None else AuditLog.create(self._audit_folder, run_id))
             undo.callback(log.abandon)
-            run = self._open(run_id, goal, log, ticket, parent)
+            run = self._open(run_id, goal, limits, log, ticket, parent)
             undo.pop_all()
             return run
 
@@ -162,25 +166,31 @@ class AgentLoop:
         return await _adriven(run, _whole(run, planner))
 
     def _open(
-        self, run_id: str, goal: str, log: RunLog, ticket: QuotaTicket | None, parent: ExecutionContext | None
+        self,
+        run_id: str,
+        goal: str,
+        limits: Limits,
+        log: RunLog,
+        ticket: QuotaTicket | None,
+        parent: ExecutionContext | None,
     ) -> AgentRun:
-        log.record("start", self._terms(run_id, goal))
-        context = self._new_context(run_id, log) if parent is None else parent.create_child(self.limits, name=run_id)
+        log.record("start", self._terms(run_id, goal, limits))
+        context = self._new_context(run_id, limits, log) if parent is None else parent.create_child(limits, name=run_id)
         trace = Trace(goal)
         began_ns = self._clock.now_ns() - context.snapshot().elapsed_ns
         gate = Gate(run_id, self.tools, self.autonomous, lambda: self._clock.now_ns() - began_ns, self._grant_ns)
         turns = TurnEngine(context, gate, trace, log.record, self._approver, self.standing)
         return AgentRun(run_id, context, turns, trace, log, ticket)
 
-    def _new_context(self, run_id: str, log: RunLog) -> ExecutionContext:
+    def _new_context(self, run_id: str, limits: Limits, log: RunLog) -> ExecutionContext:
         policies = None if self._policies is None else self._policies()
-        return ExecutionContext(self.limits, policies=policies, clock=self._clock, audit=log, name=run_id)
+        return ExecutionContext(limits, policies=policies, clock=self._clock, audit=log, name=run_id)
 
-    def _terms(self, run_id: str, goal: str) -> dict[str, object]:
+    def _terms(self, run_id: str, goal: str, limits: Limits) -> dict[str, object]:
         return {
             "run": run_id,
             "goal": goal,
-            "limits": self.limits.to_mapping(),
+            "limits": limits.to_mapping(),
             "autonomous": self.autonomous.name,
             "tools": {tool.name: tool.tier.name if isinstance(tool.tier, RiskTier) else "rule" for tool in self.tools},
         }
@@ -210,8 +220,7 @@ def _turns(run: AgentRun, planner: Planner) -> Engine[object]:
 def _next_action(run: AgentRun, planner: Planner) -> Engine[Action]:
     """Ask the planner and take what it spent on answering; its own failures are put on record."""
     try:
-        action = checked((yield Ask(planner.next_action, (run.trace.history(),), run.context.token)))
-        run.turns.charge(action.cost)
+        action = run.turns.take((yield Ask(planner.next_action, (run.trace.history(),), run.context.token)))
         run.turns.refuse_if_over()
     except GeneratorExit:
         raise

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from failstop.runtime.agent.frozen import TooDeepError, frozen
 from failstop.runtime.audit.canonical import arguments
+from failstop.runtime.frozen import TooDeepError, frozen
 from failstop.runtime.money import nano_up
 from failstop.runtime.stops import ConfigurationError
 
@@ -32,7 +32,8 @@ class Action:
     """One turn of a planner: calls to make, in this order, or the end of the run with its result.
 
     cost: dollars that the planner itself spent on this turn, zero or more. parallel: dispatch the calls at once; they
-    are admitted in the order given all the same.
+    are admitted in the order given all the same. With a call among them whose approval covers more than its arguments
+    (`Tool.digest_of`) they are made one after the other.
     """
 
     calls: tuple[ToolCall, ...] = ()
@@ -68,7 +69,7 @@ class Seen(StrEnum):
 class Observation:
     """What came of one call: `value` is its result if `seen` is OK, else `error` says what to do differently.
 
-    unknown: the call may have had its effect although it raised; a tool declared not idempotent says so (case 38).
+    unknown: the call may have had its effect although it raised (field case 38); a tool declared not idempotent says so.
     degradation: what a policy that denied the call advises instead.
     """
 

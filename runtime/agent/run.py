@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from failstop.runtime.agent.approval import ApprovalError, ApprovalRequest, ApprovalRequired
 from failstop.runtime.agent.faces import Engine, Pause, adrive, drive
 from failstop.runtime.agent.outcome import Outcome, RunResult
-from failstop.runtime.agent.planner import Action, Observation, PlannerError, checked
+from failstop.runtime.agent.planner import Action, Observation, PlannerError
 from failstop.runtime.chain.dispatch import described
 from failstop.runtime.money import Money
 
@@ -189,10 +189,9 @@ class AgentRun:
 
     def _performance(self, given: Action) -> Engine[tuple[Observation, ...]]:
         self.turns.refuse_if_over()
-        action = checked(given)
+        action = self.turns.take(given)
         if action.finished:
             raise PlannerError("a finish is not performed; call complete() with its value")
-        self.turns.charge(action.cost)
         return (yield from self.turns.perform(action))
 
     def _arrived(self, engine: Engine[T], came: T | Pause) -> T:

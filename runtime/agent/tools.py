@@ -6,10 +6,11 @@ import inspect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from failstop.runtime.agent.frozen import thawed
-from failstop.runtime.agent.risk import RiskTier, TierRule, highest_of_parts, shell_tier, tier_of
 from failstop.runtime.chain.charging import asked_for
+from failstop.runtime.frozen import thawed
+from failstop.runtime.money import MAX_CEILING
 from failstop.runtime.policies.retry import RetryContainer
+from failstop.runtime.risk import RiskTier, TierRule, highest_of_parts, shell_tier, tier_of
 from failstop.runtime.stops import ConfigurationError
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class ToolRegistry:
 
 
 def _is_retries(retries: object) -> bool:
-    return isinstance(retries, RetryContainer) or (type(retries) is int and retries >= 0)
+    return isinstance(retries, RetryContainer) or (type(retries) is int and 0 <= retries <= MAX_CEILING)
 
 
 def _expect(holds: bool, field: str, value: object, expected: str) -> None:

@@ -6,8 +6,8 @@ import threading
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from failstop.runtime.agent.frozen import frozen
 from failstop.runtime.agent.planner import Action, History, Observation, Turn
+from failstop.runtime.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """What a run does with one action of its planner, as an engine that either face can carry out.
 
 Every turn costs at least one step: each of its dispatches costs one, and a turn that dispatches nothing costs one all
-the same, or an unknown tool or an empty plan could go on for ever (case 32).
+the same, or an unknown tool or an empty plan could go on for ever (field case 32).
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from failstop.runtime.agent.approval import as_answer
 from failstop.runtime.agent.faces import Ask, Batch, Call, Engine, Pause, Reply
-from failstop.runtime.agent.frozen import TooDeepError, frozen, thawed
-from failstop.runtime.agent.planner import Action, Observation, PlannerError, Seen, reported_nano
+from failstop.runtime.agent.planner import Action, Observation, PlannerError, Seen, checked, reported_nano
 from failstop.runtime.audit import canonical
 from failstop.runtime.chain.dispatch import described
 from failstop.runtime.cores import grant as core
+from failstop.runtime.frozen import TooDeepError, frozen, thawed
 from failstop.runtime.money import Money
 from failstop.runtime.stops import ClosedStop, Denied, Stop
 
@@ -57,6 +57,15 @@ class TurnEngine:
         if self._context.closed:
             raise ClosedStop(detail=f"run {self._context.name!r} has ended")
 
+    def take(self, given: object) -> Action:
+        """Take a planner's answer in: first charge what it says it cost, since even what cannot be performed is paid.
+
+        Raises PlannerError for what is not an action.
+        """
+        if isinstance(given, Action):
+            self.charge(given.cost)
+        return checked(given)
+
     def charge(self, cost: object) -> None:
         """Charge what the planner says its turn cost: the money is gone, so in full, even if it is more than is left.
 
@@ -79,7 +88,7 @@ class TurnEngine:
         held = [self._gate.examine(f"{turn.number}.{place}", call) for place, call in enumerate(action.calls, start=1)]
         yield from self._get_answers([call.grant for call in held if call.grant is not None])
         steps_before = self._context.snapshot().steps
-        for group in [held] if action.parallel else [[call] for call in held]:
+        for group in [held] if action.parallel and not _covering_more(held) else [[call] for call in held]:
             yield from self._dispatch(turn, group)
         if not held:
             turn.observations.append(Observation(f"{turn.number}.0", "", Seen.REFUSED, error=_EMPTY))
@@ -112,8 +121,15 @@ class TurnEngine:
             return False
         try:
             said = yield Ask(self._approver, (grant.request,), self._context.token)
-        except Exception as error:  # noqa: BLE001 - an approver that breaks has not said yes (case 5)
-            return self._decided(grant, core.NO, f"approver, which raised {described(error)}")
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            # An approver that breaks has not said yes (field case 5), even where its error ends the run as well.
+            denied = self._decided(grant, core.NO, f"approver, which raised {described(error)}")
+            if isinstance(error, Exception):
+                return denied
+            self.refuse_if_over()
+            raise
         return self._decided(grant, core.YES if said is True else core.NO, "approver")
 
     def _decided(self, grant: Grant, exact: int, by: str) -> bool:
@@ -185,6 +201,11 @@ class TurnEngine:
 
 
 _EMPTY = "the plan is empty; call a tool, or finish"
+
+
+def _covering_more(held: list[Held]) -> bool:
+    """Say whether an approval covers more than arguments: a call made beside that one could rewrite what it covers."""
+    return any(call.grant is not None and call.tool is not None and call.tool.digest_of is not None for call in held)
 
 
 def _begin(held: Held, fn: Callable[[], Any]) -> Any:

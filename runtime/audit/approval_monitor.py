@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from failstop.runtime.agent.risk import RiskTier
 from failstop.runtime.audit.breach import Breach
 from failstop.runtime.audit.canonical import respell
 from failstop.runtime.audit.event_fields import ReplayError, calls_of, count, field, value_of, where
 from failstop.runtime.limits import UNLIMITED
+from failstop.runtime.risk import RiskTier
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

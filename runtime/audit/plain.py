@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from json.encoder import encode_basestring_ascii
 
-from failstop.runtime.agent.frozen import FrozenDict, FrozenList
+from failstop.runtime.frozen import FrozenDict, FrozenList
 
 _LONGEST = 4096
 _MOST_LEVELS = 8

@@ -80,6 +80,10 @@ class QuotaManager:
             _, runs, _, spent, reserved = self._rolled(tenant)
         return QuotaUsage(runs, Money(spent), Money(reserved))
 
+    def _ceiling(self, ticket: QuotaTicket) -> Money | None:
+        _, max_spend = self._limits
+        return None if max_spend < 0 else Money(ticket.held_nano)
+
     def _settle(self, ticket: QuotaTicket, cost_nano: int | None) -> bool:
         with self._lock:
             if not ticket.open:
@@ -132,6 +136,11 @@ class QuotaTicket:
         self.day = day
         self.held_nano = held_nano
         self.open = True
+
+    @property
+    def ceiling(self) -> Money | None:
+        """The most that the run may spend: its hold, or None where the tenant's money has no limit."""
+        return self._manager._ceiling(self)  # noqa: SLF001 - one module, one lock
 
     def settle(self, actual: Amount | None = None) -> bool:
         """Charge `actual` dollars, in full even above the hold; None is unknown and charges the hold.

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from failstop.runtime.agent.loop import AgentLoop
 from failstop.runtime.agent.planner import Action
-from failstop.runtime.agent.risk import RiskTier
 from failstop.runtime.agent.tools import Tool, ToolRegistry
 from failstop.runtime.limits import Limits
+from failstop.runtime.risk import RiskTier
 
 LARGEST_LOG = 12_000
 

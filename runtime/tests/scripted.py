@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from failstop.runtime.agent.loop import AgentLoop
 from failstop.runtime.agent.planner import Action, History
-from failstop.runtime.agent.risk import RiskTier
 from failstop.runtime.agent.tools import Tool, ToolRegistry
 from failstop.runtime.clock import VirtualClock
 from failstop.runtime.limits import Limits
+from failstop.runtime.risk import RiskTier
 
 if TYPE_CHECKING:
     from collections.abc import Callable

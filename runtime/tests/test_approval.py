@@ -13,12 +13,12 @@ import pytest
 from failstop.runtime.agent.approval import ApprovalError, ApprovalRequest, ApprovalRequired, Grant, StandingAnswers
 from failstop.runtime.agent.outcome import Outcome
 from failstop.runtime.agent.planner import Action, Seen, ToolCall
-from failstop.runtime.agent.risk import RiskTier
 from failstop.runtime.audit.log import load
 from failstop.runtime.clock import NS_PER_SECOND, VirtualClock
 from failstop.runtime.cores import grant as core
 from failstop.runtime.limits import Limits
 from failstop.runtime.policies.retry import RetryContainer
+from failstop.runtime.risk import RiskTier
 from failstop.runtime.stops import ConfigurationError, Denied
 from failstop.runtime.tests.scripted import FACES, Scripted, World
 
@@ -87,7 +87,7 @@ def test_another_call_spoils_the_grant() -> None:
 
 
 def test_an_exact_answer_beats_a_standing_one_both_ways() -> None:
-    """Over every pair (case 2)."""
+    """Over every pair (field case 2)."""
     for exact, standing in itertools.product((core.NO_ANSWER, core.YES, core.NO), repeat=2):
         assert core.ruling(exact, standing) == (standing if exact == core.NO_ANSWER else exact)
 
@@ -204,11 +204,11 @@ def test_an_expiry_that_is_no_time_is_refused(seconds: object) -> None:
         World().loop(grant_seconds=seconds)
 
 
-# A grant is for the very call (cases 1, 3, 4, 6) ----------------------------------------------------------------------
+# A grant is for the very call (field cases 1, 3, 4, 6) ---------------------------------------------------------------
 
 
 def test_a_yes_to_one_argument_opens_no_other() -> None:
-    """edit(path=b) is asked about although edit(path=a) was approved, and does not run (case 1)."""
+    """edit(path=b) is asked about although edit(path=a) was approved, and does not run (field case 1)."""
     world = World()
     loop = world.loop()
     paused = loop.run(Scripted(Action.use("pay", to="ann"), Action.use("pay", to="bob")), "goal")
@@ -230,7 +230,7 @@ def test_a_yes_is_for_once() -> None:
 
 
 def test_a_file_rewritten_after_the_approval_does_not_run(tmp_path: Path) -> None:
-    """The digest covers what the arguments name, and is taken again at dispatch (case 3)."""
+    """The digest covers what the arguments name, and is taken again at dispatch (field case 3)."""
     script = tmp_path / "script.sh"
     script.write_text("echo hello")
     world = World()
@@ -294,7 +294,7 @@ def test_an_earlier_call_of_the_same_step_cannot_change_what_a_later_one_was_app
 
 
 def test_what_was_shown_is_what_runs_whatever_the_planner_keeps_hold_of() -> None:
-    """The planner edits the arguments after it was asked about them (case 4)."""
+    """The planner edits the arguments after it was asked about them (field case 4)."""
     world = World()
     args: dict[str, Any] = {"amount": 1, "to": ["ann"]}
     loop = world.loop()
@@ -307,7 +307,7 @@ def test_what_was_shown_is_what_runs_whatever_the_planner_keeps_hold_of() -> Non
 
 
 def test_an_approver_cannot_edit_what_it_is_shown() -> None:
-    """An attempt raises, and so is a no (case 4)."""
+    """An attempt raises, and so is a no (field case 4)."""
 
     def meddles(request: ApprovalRequest) -> bool:
         request.args["amount"] = 1000  # type: ignore[index]  # the point
@@ -319,7 +319,7 @@ def test_an_approver_cannot_edit_what_it_is_shown() -> None:
 
 
 def test_a_forced_edit_of_what_is_shown_changes_nothing_of_what_runs() -> None:
-    """The request and the trace are copies; the run's own value is out of reach (case 4)."""
+    """The request and the trace are copies; the run's own value is out of reach (field case 4)."""
     world = World()
     loop = world.loop()
     paused = loop.run(Scripted(Action.use("pay", amount=1)), "goal")
@@ -385,7 +385,7 @@ def test_an_argument_that_cannot_be_frozen_cannot_be_approved() -> None:
 
 @pytest.mark.parametrize("parallel", [False, True])
 def test_answers_given_in_reverse_order_never_cross(parallel: bool) -> None:
-    """Two risky calls in one step: yes to the first, no to the second (case 6)."""
+    """Two risky calls in one step: yes to the first, no to the second (field case 6)."""
     world = World()
     loop = world.loop()
     step = Action(calls=two({"to": "ann"}, {"to": "bob"}).calls, parallel=parallel)
@@ -424,7 +424,7 @@ def test_a_grant_of_one_run_is_nothing_to_another() -> None:
 
 @pytest.mark.parametrize("answer", [None, "false", "true", 1, 0, [True], False])
 def test_only_an_explicit_true_approves(answer: object, tmp_path: Path) -> None:
-    """1 and "true" are not a yes, on resume and from an approver, and that is on record (case 5)."""
+    """1 and "true" are not a yes, on resume and from an approver, and that is on record (field case 5)."""
     world = World()
     loop = world.loop(audit_folder=tmp_path / "asked")
     paused = loop.run(Scripted(Action.use("pay")), "goal")
@@ -438,7 +438,7 @@ def test_only_an_explicit_true_approves(answer: object, tmp_path: Path) -> None:
 @pytest.mark.parametrize("run", FACES)
 @pytest.mark.parametrize("error", [EOFError(), TimeoutError("no one there"), KeyError("x"), StopIteration()])
 def test_an_approver_that_breaks_denies(run: Any, error: Exception, tmp_path: Path) -> None:
-    """Whatever it raises, it has not said yes (case 5)."""
+    """Whatever it raises, it has not said yes (field case 5)."""
 
     def breaks(_: ApprovalRequest) -> bool:
         raise error
@@ -494,7 +494,7 @@ def test_an_approver_that_is_interrupted_ends_the_run() -> None:
     assert world.done == []
 
 
-# Standing answers (case 2) -------------------------------------------------------------------------------------------
+# Standing answers (field case 2) -------------------------------------------------------------------------------------
 
 
 def test_no_to_the_call_beats_always_for_the_tool() -> None:
@@ -692,7 +692,7 @@ def test_a_yes_is_for_one_dispatch_and_not_for_its_retries() -> None:
 
 
 def test_a_call_in_doubt_is_not_repeated_blindly() -> None:
-    """The effect may have happened though the call raised; the same again waits for a person (case 38)."""
+    """The effect may have happened though the call raised; the same again waits for a person (field case 38)."""
     world = World()
 
     def commits_and_fails(to: str) -> None:
@@ -711,7 +711,7 @@ def test_a_call_in_doubt_is_not_repeated_blindly() -> None:
     "error", [Denied("inner", "no"), ConfigurationError("x", 1, "y"), OSError()], ids=["denied", "configuration", "os"]
 )
 def test_whatever_a_tool_raised_its_call_is_in_doubt(error: Exception) -> None:
-    """A denial or a refused limit raised from inside the tool does not prove that nothing happened (case 38)."""
+    """A denial or a refused limit raised from inside the tool does not prove that nothing happened (field case 38)."""
     world = World()
 
     def fails() -> None:
@@ -740,7 +740,7 @@ def test_a_standing_yes_does_not_cover_a_call_in_doubt() -> None:
 
 
 def test_a_call_in_doubt_is_not_repeated_later_in_the_same_step() -> None:
-    """The planner asked for it twice; after the first one raised, the second is refused (case 38)."""
+    """The planner asked for it twice; after the first one raised, the second is refused (field case 38)."""
     world = World()
 
     def fails() -> None:

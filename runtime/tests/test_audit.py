@@ -102,7 +102,7 @@ def test_a_payload_can_have_any_keys(tmp_path):
 
 
 def test_a_hostile_payload_is_recorded_all_the_same(tmp_path):
-    """Whatever a tool returned, its event is written (case 12)."""
+    """Whatever a tool returned, its event is written (field case 12)."""
 
     class Rude:
         def __repr__(self):
@@ -208,7 +208,7 @@ def test_a_last_event_without_its_newline_does_not_count(path):
 
 
 def test_a_torn_tail_is_mended_before_appending_and_reported_once(path, tmp_path):
-    """Cut at every byte, gone on with, read: what is new is readable and one event tells of the cut (case 8)."""
+    """Cut at every byte, gone on with, read: what is new is readable, the cut is told once (field case 8)."""
     content = path.read_bytes()
     for length in range(len(content) + 1):
         cut = tmp_path / f"cut{length}.jsonl"
@@ -335,7 +335,7 @@ def eager_switching():
 
 @pytest.mark.usefixtures("eager_switching")
 def test_threads_that_append_at_once_make_one_chain(tmp_path):
-    """Every event of every thread, each once, in one linear order (case 9)."""
+    """Every event of every thread, each once, in one linear order (field case 9)."""
     log = AuditLog.create(tmp_path, "r")
     start = threading.Barrier(2)
 
@@ -356,7 +356,7 @@ def test_threads_that_append_at_once_make_one_chain(tmp_path):
 
 
 def test_a_thread_that_comes_between_the_look_and_the_write_waits(tmp_path, monkeypatch):
-    """The one place where two events could take one number, entered on purpose (case 9)."""
+    """The one place where two events could take one number, entered on purpose (field case 9)."""
     log = AuditLog.create(tmp_path, "r")
     moved = threading.Event()
 
@@ -389,7 +389,7 @@ def test_a_thread_that_comes_between_the_look_and_the_write_waits(tmp_path, monk
 
 
 def test_a_second_writer_is_refused_while_the_first_has_the_log(path):
-    """In this process and in another, on a new log too; afterwards it may (case 9)."""
+    """In this process and in another, on a new log too; afterwards it may (field case 9)."""
     program = "import sys; from failstop.runtime.audit.log import AuditLog; AuditLog.open(sys.argv[1]).record('b', {})"
     command = [sys.executable, "-c", program, str(path)]
     with AuditLog.open(path) as log:

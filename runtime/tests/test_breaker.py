@@ -145,7 +145,7 @@ class TestOpening:
         assert breaker.state is BreakerState.OPEN
 
     def test_looking_does_not_change_it(self):
-        """29 of CASES: construction and the state property are read-only, so the cooldown is not extended."""
+        """Construction and the state property are read-only, so the cooldown is not extended."""
         clock = VirtualClock()
         breaker = tripped(clock)
         for _ in range(10):
@@ -176,7 +176,7 @@ class TestProbe:
         assert breaker.state is BreakerState.CLOSED
 
     def test_a_failed_probe_opens_for_a_whole_cooldown_again(self):
-        """17 of CASES: one failure suffices, whatever the threshold, and the time counts from the failure."""
+        """One failure suffices, whatever the threshold, and the time counts from the failure (field case 17)."""
         clock = VirtualClock()
         breaker = CircuitBreaker(3, 10, clock=clock)
         for _ in range(3):
@@ -192,7 +192,7 @@ class TestProbe:
 
     @pytest.mark.parametrize("ending", [asyncio.CancelledError(), HaltedStop(), LookupError("ignored"), "released"])
     def test_a_probe_that_proves_nothing_frees_its_slot(self, ending):
-        """13 of CASES: cancelled, stopped, ignored or never dispatched; the next caller probes at once."""
+        """Cancelled, stopped, ignored or never dispatched; the next caller probes at once (field case 13)."""
         breaker = half_open(VirtualClock(), is_failure=lambda error: True if type(error) is ValueError else None)
         probe = breaker.check(CALL)
         if ending == "released":
@@ -204,7 +204,7 @@ class TestProbe:
         assert not breaker.check(CALL).allowed
 
     def test_a_lost_probe_frees_its_slot_when_its_lease_ends_and_not_before(self):
-        """13 of CASES: it is never heard of again."""
+        """It is never heard of again (field case 13)."""
         clock = VirtualClock()
         breaker = half_open(clock)
         breaker.check(CALL)
@@ -232,7 +232,7 @@ class TestGenerations:
 
     @pytest.mark.parametrize("error", [None, ValueError()])
     def test_a_result_from_before_the_trip_changes_nothing(self, error):
-        """14 of CASES: a stale success does not close the breaker, a stale failure does not extend the cooldown."""
+        """A stale success does not close the breaker, a stale failure extends no cooldown (field case 14)."""
         clock = VirtualClock()
         breaker = CircuitBreaker(1, 10, clock=clock)
         early, failing = breaker.check(CALL), breaker.check(CALL)
@@ -244,7 +244,7 @@ class TestGenerations:
         assert breaker.check(CALL).allowed
 
     def test_a_slow_probe_that_succeeds_after_a_newer_one_failed_does_not_close(self):
-        """14 of CASES: the newer one re-opened it."""
+        """The newer one re-opened it (field case 14)."""
         clock = VirtualClock()
         breaker = half_open(clock)
         slow = breaker.check(CALL)
@@ -266,7 +266,7 @@ class TestGenerations:
         assert not breaker.check(CALL).allowed
 
     def test_a_not_found_is_neither_success_nor_failure_in_any_state(self):
-        """16 of CASES: closed it is not counted, open it changes nothing, half-open it frees the slot."""
+        """Closed it is not counted, open it changes nothing, half-open it frees the slot (field case 16)."""
         clock = VirtualClock()
         breaker = CircuitBreaker(
             2, 10, clock=clock, is_failure=lambda error: None if isinstance(error, LookupError) else True
@@ -419,7 +419,7 @@ class TestThreads:
     """The decision and the taking are one step."""
 
     def test_of_many_callers_at_the_instant_the_cooldown_ends_one_dispatches(self, monkeypatch):
-        """15 of CASES."""
+        """The decision and the taking of the slot are one step (field case 15)."""
         slowed(monkeypatch, core, "admit")
         for _ in range(20):
             breaker = half_open(VirtualClock())

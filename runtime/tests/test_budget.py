@@ -295,7 +295,7 @@ class TestThreads:
             assert budget.spent == Money(40)
 
     def test_one_of_many_racing_for_the_last_room_wins(self, monkeypatch):
-        """18 of CASES: N calls pass with room for one."""
+        """Many callers, room for one (field case 18)."""
         slowed(monkeypatch, core, "hold")
         for _ in range(20):
             budget = BudgetEnforcer(Money(10))

@@ -18,11 +18,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from failstop.runtime.agent.frozen import frozen
 from failstop.runtime.audit import canonical as module
 from failstop.runtime.audit.canonical import canonical, digest, fingerprint, fingerprint_as_logged, jsonable, respell
 from failstop.runtime.audit.plain import spell_plain
 from failstop.runtime.audit.spelling import LONGEST_TEXT
+from failstop.runtime.frozen import frozen
 
 
 @dataclasses.dataclass
@@ -490,7 +490,7 @@ def test_plain_values_have_one_text_exactly_if_json_says_the_same_of_both(one, o
 
 
 def test_a_fingerprint_does_not_see_key_order_or_the_white_space_of_json():
-    """Arguments may come as a mapping or as the JSON text that a model wrote (case 32)."""
+    """Arguments may come as a mapping or as the JSON text that a model wrote (field case 32)."""
     expected = fingerprint("search", {"q": "a b", "n": 5})
     assert fingerprint("search", {"n": 5, "q": "a b"}) == expected
     assert fingerprint("search", '{ "n" : 5,\n"q": "a b" }') == expected

@@ -187,7 +187,7 @@ class TestCost:
         assert work.count == 5
 
     def test_sixteen_callers_at_the_last_cent_dispatch_one(self):
-        """The reservation is atomic with the check (cases of the field, budget)."""
+        """The reservation is atomic with the check (field case 18)."""
         for _ in range(20):
             ctx = context(max_cost_usd="0.01")
             work = Witness()

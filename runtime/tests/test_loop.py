@@ -15,7 +15,6 @@ import pytest
 
 from failstop.runtime.agent.outcome import Outcome
 from failstop.runtime.agent.planner import Action, History, PlannerError, Seen, ToolCall
-from failstop.runtime.agent.risk import RiskTier
 from failstop.runtime.agent.run import RunClosed
 from failstop.runtime.agent.tools import Tool
 from failstop.runtime.audit.conformance import check_run
@@ -25,6 +24,7 @@ from failstop.runtime.clock import NS_PER_SECOND
 from failstop.runtime.limits import Limits
 from failstop.runtime.money import Money
 from failstop.runtime.policies.quota import QuotaManager
+from failstop.runtime.risk import RiskTier
 from failstop.runtime.stops import (
     ClosedStop,
     ConfigurationError,
@@ -402,7 +402,7 @@ def test_a_stop_raised_inside_a_tool_ends_the_run_and_is_no_observation() -> Non
     assert world.names == ["stopped"]
 
 
-# Values that JSON cannot say (case 12) -------------------------------------------------------------------------------
+# Values that JSON cannot say (field case 12) -------------------------------------------------------------------------
 
 CYCLE: list[Any] = []
 CYCLE.append(CYCLE)
@@ -692,7 +692,7 @@ def test_a_run_id_with_a_log_is_not_used_again(tmp_path: Path) -> None:
 
 
 def test_a_late_result_is_still_put_on_record(tmp_path: Path) -> None:
-    """A thread left behind at the deadline settles after the run's end, and only then the log is closed (case 43)."""
+    """A thread left behind at the deadline settles after the run, and only then its log closes (field case 43)."""
     world = World()
     release = threading.Event()
     began = threading.Event()

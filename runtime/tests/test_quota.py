@@ -238,7 +238,7 @@ class TestWindows:
     """A charge belongs to the window in which its run started, and time does not go back."""
 
     def test_a_charge_settled_after_its_day_is_not_counted_in_the_next(self):
-        """22 of CASES: a run from before midnight ends after it; the new day has its whole limit."""
+        """A run from before midnight ends after it; the new day has its whole limit (field case 22)."""
         manager, clock = quota(usd="1")
         clock.advance_ns(DAY_NS - SECOND)
         ticket = manager.start("t", "0.9")
@@ -250,7 +250,7 @@ class TestWindows:
         assert manager.usage("t").spent == Money.of("1")
 
     def test_a_charge_settled_in_its_day_is_counted_there_once(self):
-        """22 of CASES, the reverse: it is in this day's sum and gone with it."""
+        """It is in this day's sum and gone with it (field case 22)."""
         manager, clock = quota(usd="1")
         manager.start("t", "0.9").settle("0.9")
         clock.advance_ns(DAY_NS - 1)
@@ -318,7 +318,7 @@ class TestWindows:
 
 
 class TestTenants:
-    """One key, one tenant (35 and 36 of CASES)."""
+    """One key, one tenant (field case 36)."""
 
     @pytest.mark.parametrize("tenant", [None, "", (), ("",), ("a", ""), 7, b"a", ["a"], ("a", None), True])
     def test_no_tenant_means_denied(self, tenant):
@@ -367,7 +367,7 @@ class TestTenants:
 
 
 class TestLimits:
-    """Zero is none allowed, None is unlimited (25 of CASES), and the rest is refused by name."""
+    """Zero is none allowed, None is unlimited (field case 25), and the rest is refused by name."""
 
     def test_zero_allows_nothing_and_says_that_waiting_does_not_help(self):
         """No run; or no money."""

@@ -191,7 +191,7 @@ def test_events_of_kinds_that_say_nothing_of_the_run_are_passed_over():
     "index", [index for index, (kind, _) in enumerate(WHOLE) if kind in {"start", "admit", "settle"}]
 )
 def test_a_missing_counter_is_an_error_that_names_it(index):
-    """Never 0 and never unlimited (case 11)."""
+    """Never 0 and never unlimited (field case 11)."""
     kind, data = WHOLE[index]
     needed = set(data) & {"call", "held_nano", "cost_nano", "limits", "run", "goal", "call_kind", "retry"}
     if kind == "settle":
@@ -224,7 +224,7 @@ def test_a_missing_counter_is_an_error_that_names_it(index):
     ],
 )
 def test_a_field_that_cannot_be_read_is_an_error_that_names_it(index, name, value):
-    """Of a wrong type, out of range, or at odds with the events before (case 11)."""
+    """Of a wrong type, out of range, or at odds with the events before (field case 11)."""
     with pytest.raises(ReplayError, match=rf"event {index} \(.*\): .*{name}"):
         replay(with_field(index, **{name: value}))
 
@@ -239,7 +239,7 @@ def test_limits_that_cannot_be_read_are_an_error(change):
 
 @pytest.mark.parametrize("name", LIMITS.to_mapping())
 def test_a_limit_that_is_missing_is_not_taken_for_none(name):
-    """A limit left out of the log would read like a ceiling that never was (case 11)."""
+    """A limit left out of the log would read like a ceiling that never was (field case 11)."""
     limits = {key: value for key, value in LIMITS.to_mapping().items() if key != name}
     with pytest.raises(ReplayError, match=name):
         replay(with_field(0, limits=limits))
@@ -279,7 +279,7 @@ def recorded(*results):
 
 
 def test_equal_calls_give_their_results_in_order_and_then_a_miss():
-    """A, then B, then an explicit miss and never A again (case 10)."""
+    """A, then B, then an explicit miss and never A again (field case 10)."""
     player = recorded(("tool_result", {"value": "A"}), ("tool_result", {"value": "B"}))
     args = {"a": b"x", "b": frozenset({2, 1})}
     assert player.result("t", args) == "A"

@@ -211,7 +211,7 @@ class TestWhatIsRepeated:
         assert failing.calls == 1
 
     def test_a_call_that_is_not_idempotent_is_not_repeated_blindly(self):
-        """38 of CASES: the effect happened, the reply was lost; a second dispatch would be a second effect."""
+        """The effect happened, the reply was lost; a second dispatch would be a second effect (field case 38)."""
         effects = []
 
         def transfer():
@@ -342,7 +342,7 @@ class TestContext:
         assert chain.left == 7
 
     def test_nested_containers_do_not_multiply_within_a_chain(self):
-        """37 of CASES, 3 x 3 x 5: the chain's ceiling of 4 holds for all layers, and its stop ends them all."""
+        """3 x 3 x 5: the chain's ceiling of 4 holds for all layers, and its stop ends them all (field case 37)."""
         chain = self.Chain(4)
         failing = Failing()
         layers = [quiet(tries - 1, context=chain) for tries in (3, 3, 5)]

@@ -10,10 +10,10 @@ import pytest
 
 from failstop.runtime.agent.outcome import Outcome
 from failstop.runtime.agent.planner import Action, History, Seen, ToolCall
-from failstop.runtime.agent.risk import RiskTier
 from failstop.runtime.agent.tools import Tool
 from failstop.runtime.limits import Limits
 from failstop.runtime.policies.pipeline import PolicyContext, PolicyDecision, PolicyPipeline
+from failstop.runtime.risk import RiskTier
 from failstop.runtime.stops import RepeatStop, StepStop, ToolCallStop
 from failstop.runtime.tests.scripted import FACES, Scripted, World
 
@@ -128,7 +128,7 @@ def test_failing_calls_count() -> None:
 def test_of_eight_calls_in_one_turn_under_a_limit_of_six_the_first_six_run(
     run: Any, parallel: bool, limits: Limits, stop: type
 ) -> None:
-    """Admission is in the order given, dispatched at once or not (case 40)."""
+    """Admission is in the order given, dispatched at once or not (field case 40)."""
     world = World()
     step = Action(calls=tuple(ToolCall("look", {"n": n}) for n in range(8)), parallel=parallel)
     result = run(world.loop(limits), Scripted(step))
@@ -140,7 +140,7 @@ def test_of_eight_calls_in_one_turn_under_a_limit_of_six_the_first_six_run(
 
 @pytest.mark.parametrize("run", FACES)
 def test_a_parallel_call_asks_only_when_the_one_before_it_is_decided(run: Any) -> None:
-    """Which calls fit is never left to the thread scheduler (case 40)."""
+    """Which calls fit is never left to the thread scheduler (field case 40)."""
     step = Action(calls=(ToolCall("look"), ToolCall("look")), parallel=True)
     result = run(World().loop(policies=lambda: PolicyPipeline([Announced()])), Scripted(step))
     assert [seen.error for seen in result.trace[0].observations] == ["", ""]
@@ -164,7 +164,7 @@ def test_parallel_calls_really_overlap_and_answer_in_the_order_given(run: Any) -
     assert [seen.value for seen in result.trace[0].observations] == [0, 1, 2]
 
 
-# A turn that dispatches nothing (case 32) ----------------------------------------------------------------------------
+# A turn that dispatches nothing (field case 32) ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_three_repeats_are_admitted_and_the_fourth_is_not_dispatched(run: Any) -
 
 
 def test_the_order_of_keys_does_not_hide_a_repetition() -> None:
-    """Neither at the top nor inside, and JSON text of the same arguments is the same too (case 32)."""
+    """Neither at the top nor inside, and JSON text of the same arguments is the same too (field case 32)."""
     same: list[Any] = [{"a": 1, "b": {"c": 2, "d": 3}}, {"b": {"d": 3, "c": 2}, "a": 1}]
     same.append('{ "b": {"d":3,  "c":2},\n "a": 1 }')
     world = World()
@@ -260,7 +260,7 @@ def test_two_actions_that_alternate_are_not_flagged() -> None:
 
 @pytest.mark.parametrize("action", [Action(), Action.use("no_such_tool", x=1)])
 def test_turns_that_dispatch_nothing_are_found_to_repeat(action: Action) -> None:
-    """An empty plan and an unknown tool enter the history of repetition (case 32)."""
+    """An empty plan and an unknown tool enter the history of repetition (field case 32)."""
     planner = Endless(lambda _: action)
     result = World().loop(Limits(max_steps=50, max_repeats=3)).run(planner, "goal")
     assert isinstance(result.stop, RepeatStop)
@@ -281,7 +281,7 @@ def test_what_the_planner_says_beside_the_calls_does_not_hide_a_repetition() -> 
     assert isinstance(result.stop, RepeatStop)
 
 
-# Pauses and sub-agents (case 41) -------------------------------------------------------------------------------------
+# Pauses and sub-agents (field case 41) -------------------------------------------------------------------------------
 
 
 def test_pausing_does_not_renew_the_steps() -> None:

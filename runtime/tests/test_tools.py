@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from failstop.runtime.agent.frozen import MAX_DEPTH, TooDeepError, frozen, thawed, unfreezable
-from failstop.runtime.agent.risk import RiskTier, highest_of_parts, shell_tier, tier_of
 from failstop.runtime.agent.tools import Tool, ToolRegistry
+from failstop.runtime.frozen import MAX_DEPTH, TooDeepError, frozen, thawed, unfreezable
 from failstop.runtime.policies.retry import RetryContainer
+from failstop.runtime.risk import RiskTier, highest_of_parts, shell_tier, tier_of
 from failstop.runtime.stops import ConfigurationError
 
 
@@ -123,7 +123,7 @@ def test_a_rule_cannot_change_the_arguments_that_it_judges() -> None:
 
 
 def test_a_composite_call_has_the_highest_tier_of_its_parts() -> None:
-    """One risky part makes the whole call risky, wherever it stands (case 7)."""
+    """One risky part makes the whole call risky, wherever it stands (field case 7)."""
     rule = highest_of_parts(lambda args: args["ops"], {"get": RiskTier.READ, "put": RiskTier.WRITE}.__getitem__)
     assert tier_of(rule, {"ops": ["get", "put", "get"]}) is RiskTier.WRITE
     assert tier_of(rule, {"ops": ["get"]}) is RiskTier.READ
@@ -184,7 +184,7 @@ def test_shell_text_has_the_highest_tier_of_its_commands(command: str) -> None:
     ],
 )
 def test_shell_text_that_may_do_more_has_the_highest_tier(command: str) -> None:
-    """A safe prefix lends nothing to its tail, and what is not plainly parsed is not safe (case 7)."""
+    """A safe prefix lends nothing to its tail, and what is not plainly parsed is not safe (field case 7)."""
     assert tier_of(SHELL, {"command": command}) is RiskTier.IRREVERSIBLE
 
 
