@@ -70,7 +70,8 @@ def summary(records: Sequence[Record]) -> str:
     shown = [verdict for verdict in order if counts[verdict] or verdict in _ALWAYS]
     told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in shown)
     targets = ", ".join(dict.fromkeys(_named(record) for record in records))
-    return f"{targets}: {len(records)} planner{"" if len(records) == 1 else "s"}, {told}"
+    planners = "1 planner" if len(records) == 1 else f"{len(records)} planners"
+    return f"{targets}: {planners}, {told}"
 
 
 def witness(record: Record) -> str:
