@@ -69,8 +69,8 @@ class Seen(StrEnum):
 class Observation:
     """What came of one call: `value` is its result if `seen` is OK, else `error` says what to do differently.
 
-    unknown: the call may have had its effect although it raised (field case 38); a tool declared not idempotent says so.
-    degradation: what a policy that denied the call advises instead.
+    unknown: the call may have had its effect although it raised; a tool declared not idempotent says so (field case
+    38). degradation: what a policy that denied the call advises instead.
     """
 
     call_id: str

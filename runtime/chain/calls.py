@@ -136,6 +136,7 @@ class Calls:
                 admitted = verdict == ADMITTED and not self.closed
                 if admitted:
                     account.state = state
+                    number = state[2] + ledger.chain.released
             finally:
                 lock.release()
             if not admitted:
@@ -158,7 +159,7 @@ class Calls:
                     finally:
                         lock.release()
                 frame = frames.current.get()
-                self._record((state[2], frame, get_ident(), self.name, kind, label, start_ns, now_ns(), paid, status))
+                self._record((number, frame, get_ident(), self.name, kind, label, start_ns, now_ns(), paid, status))
             self._last_value = value
             return value
 
@@ -229,7 +230,8 @@ class Calls:
         """Admit one dispatch that the caller makes itself, as a framework's callbacks do; raises as `call`.
 
         amount: dollars, the upper bound; None for all that is left. End it once: settle(actual), fail(error), or
-        release() if the dispatch never began.
+        release() if the dispatch never began. A later call of the same thread that needs what this holds would wait
+        for itself; give that one ``wait=False``.
         """
         return enter(self._boundary, self._request(self.reserve, amount, None, kind, wait, name, None), False)
 

@@ -22,6 +22,10 @@ from failstop.runtime.risk import RiskTier
 from failstop.runtime.stops import ConfigurationError, Denied
 from failstop.runtime.tests.scripted import FACES, Scripted, World
 
+RESUMES = [
+    lambda loop, run, answers: loop.resume(run, answers),
+    lambda loop, run, answers: asyncio.run(loop.aresume(run, answers)),
+]
 PHASES = (core.PENDING, core.APPROVED, core.DENIED, core.USED, core.EXPIRED)
 
 
@@ -218,6 +222,36 @@ def test_a_yes_to_one_argument_opens_no_other() -> None:
     assert world.done == [("pay", {"to": "ann"})]
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        ToolCall("edit", {"path": "b"}),
+        ToolCall("edit", {"path": "A"}),
+        ToolCall("edit", {"path": "a "}),
+        ToolCall("edit", {"path": b"a"}),
+        ToolCall("edit", {"path": ["a"]}),
+        ToolCall("edit", {"path": "a", "force": True}),
+        ToolCall("edit", {}),
+        ToolCall("pay", {"path": "a"}),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("run", FACES)
+def test_a_yes_opens_no_call_that_differs_in_anything(run: Any, other: ToolCall) -> None:
+    """A value, a type, an argument more or less, another tool: it waits, and the old answer's id does not fit it."""
+    world = World()
+    world.add("edit", tier=RiskTier.EXTERNAL)
+    loop = world.loop()
+    paused = run(loop, Scripted(Action.use("edit", path="a"), Action(calls=(other,))))
+    answers = {paused.pending[0].id: True}
+    again = loop.resume(paused.run, answers)
+    assert again.outcome is Outcome.NEEDS_APPROVAL
+    assert (again.pending[0].tool, again.pending[0].args) == (other.tool, other.args)
+    with pytest.raises(ApprovalError):
+        loop.resume(again.run, answers)
+    assert world.done == [("edit", {"path": "a"})]
+
+
 def test_a_yes_is_for_once() -> None:
     """The same call again is a new question."""
     world = World()
@@ -278,19 +312,52 @@ def test_a_call_whose_digest_cannot_be_taken_is_refused_and_not_asked_about() ->
     assert world.done == []
 
 
-def test_an_earlier_call_of_the_same_step_cannot_change_what_a_later_one_was_approved_for(tmp_path: Path) -> None:
-    """The digest is taken at each dispatch, not when the step begins."""
+@pytest.mark.parametrize("parallel", [False, True])
+def test_an_earlier_call_of_the_same_step_cannot_change_what_a_later_one_was_approved_for(
+    parallel: bool, tmp_path: Path
+) -> None:
+    """The digest is taken at each dispatch, and nothing of the step runs beside it (field case 3)."""
     script = tmp_path / "script.sh"
     script.write_text("echo hello")
     world = World()
     world.add("write", tier=RiskTier.WRITE, does=script.write_text)
     world.add("run_file", tier=RiskTier.EXTERNAL, digest_of=lambda args: Path(args["path"]).read_bytes())
     loop = world.loop()
-    step = Action(calls=(ToolCall("write", {"data": "rm"}), ToolCall("run_file", {"path": str(script)})))
-    paused = loop.run(Scripted(step), "goal")
+    calls = (ToolCall("write", {"data": "rm"}), ToolCall("run_file", {"path": str(script)}))
+    paused = loop.run(Scripted(Action(calls=calls, parallel=parallel)), "goal")
     assert world.done == [], "nothing of a step runs before all its questions are answered"
     loop.resume(paused.run, {paused.pending[0].id: True})
     assert world.names == ["write"]
+
+
+@pytest.mark.parametrize("resume", RESUMES)
+def test_of_a_parallel_step_no_call_runs_beside_one_whose_approval_covers_a_file(resume: Any, tmp_path: Path) -> None:
+    """All of them run, and the one before has ended when the digest is taken again (field case 3)."""
+    script = tmp_path / "script.sh"
+    script.write_text("echo hello")
+    running: list[str] = []
+    overlaps: list[list[str]] = []
+
+    def covered(args: Any) -> bytes:
+        overlaps.append(list(running))
+        return Path(args["path"]).read_bytes()
+
+    def lingers() -> None:
+        running.append("look around")
+        began.set()
+        assert not leave.wait(timeout=0.05), "nobody lets it go"
+        running.remove("look around")
+
+    began, leave = threading.Event(), threading.Event()
+    world = World()
+    world.add("look_around", does=lingers)
+    world.add("run_file", tier=RiskTier.EXTERNAL, digest_of=covered)
+    loop = world.loop()
+    calls = (ToolCall("look_around"), ToolCall("run_file", {"path": str(script)}))
+    paused = loop.run(Scripted(Action(calls=calls, parallel=True)), "goal")
+    resume(loop, paused.run, {paused.pending[0].id: True})
+    assert world.names == ["look_around", "run_file"]
+    assert overlaps == [[], []]
 
 
 def test_what_was_shown_is_what_runs_whatever_the_planner_keeps_hold_of() -> None:

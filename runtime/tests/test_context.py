@@ -688,6 +688,15 @@ class TestRecords:
         assert (first.name, first.cost_nano, first.end_ns - first.start_ns) == ("leaf", 10_000_000, 5)
         assert (second.cost_nano, second.tokens_in, second.tokens_out) == (20_000_000, 3, 4)
 
+    def test_no_two_calls_share_a_number_when_one_was_released(self):
+        """A released step is counted again; its call's number is not."""
+        ctx = context(max_steps=9)
+        ctx.call(Witness())
+        ctx.reserve().release()
+        ctx.call(Witness())
+        ctx.call(Witness(), name="full")
+        assert [node.number for node in ctx.graph.nodes()] == [1, 3, 4]
+
     def test_the_graph_is_bounded_and_hints_at_a_loop(self):
         """Only the newest nodes stay; a run of one signature is visible long before a ceiling."""
         ctx = context()
