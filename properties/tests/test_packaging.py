@@ -14,6 +14,7 @@ from failstop.planners.catalogue import bundled
 from failstop.planners.catalogue import load as load_planners
 from failstop.properties.check import check
 from failstop.properties.evidence import HOLDS, NOT_OFFERED
+from failstop.properties.run_audit import audit
 from failstop.properties.targets import load as load_target
 
 if TYPE_CHECKING:
@@ -137,6 +138,45 @@ class TestTheDocuments:
     def test_a_document_can_be_read_in_a_few_minutes(self, root: Path, document: str) -> None:
         """Longer than this, nobody reads it to the end."""
         assert len((root / document).read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+
+
+class TestTheReadme:
+    """What the first minute promises."""
+
+    def test_the_code_prints_what_its_comments_say(
+        self, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Both examples, pasted and run; the log that the second leaves behind passes its audit."""
+        text = (root / "README.md").read_text(encoding="utf-8")
+        examples = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        monkeypatch.chdir(tmp_path)
+        for example in examples:
+            exec(compile(example, "README.md", "exec"), {"__name__": "readme"})  # noqa: S102 - it is our own page
+            said = re.findall(r"print\(.*\)  # ([\w:, ]+)", example)
+            printed = capsys.readouterr().out.splitlines()
+            assert [line.startswith(out) for line, out in zip(said, printed, strict=True)] == [True] * len(said)
+        assert len(examples) == 2
+        assert {record.verdict for record in audit(tmp_path / "runs" / "demo.jsonl")} == {HOLDS}
+
+    def test_the_number_of_planners_is_todays(self, root: Path) -> None:
+        """The output shown is a real one."""
+        text = (root / "README.md").read_text(encoding="utf-8")
+        assert set(re.findall(r": (\d+) planners, ", text)) == {str(len(bundled()))}
+
+
+class TestTheTests:
+    """Tests are claims."""
+
+    def test_every_test_says_in_one_sentence_what_it_claims(self, root: Path) -> None:
+        """The name is the claim, the docstring its sentence."""
+        silent = [
+            f"{path.name}::{node.name}"
+            for path in root.glob("*/tests/test_*.py")
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
+            if not ast.get_docstring(node)
+        ]
+        assert silent == []
 
 
 class TestTheExamples:
