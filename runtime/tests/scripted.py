@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import TYPE_CHECKING, Any
 
 from failstop.runtime.agent.loop import AgentLoop
@@ -59,6 +60,16 @@ class World:
     def names(self) -> list[str]:
         """The tools that were really called, in order."""
         return [name for name, _ in self.done]
+
+
+def dies() -> None:
+    """End the process that this runs in, without a result: a tool for ``isolate="process"``."""
+    os._exit(7)
+
+
+def unsendable() -> object:
+    """Return what cannot be sent to another process."""
+    return lambda: None
 
 
 def after(effect: Callable[[], object], action: Action) -> Callable[[History], Action]:

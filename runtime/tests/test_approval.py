@@ -13,14 +13,15 @@ import pytest
 from failstop.runtime.agent.approval import ApprovalError, ApprovalRequest, ApprovalRequired, Grant, StandingAnswers
 from failstop.runtime.agent.outcome import Outcome
 from failstop.runtime.agent.planner import Action, Seen, ToolCall
+from failstop.runtime.agent.tools import Tool
 from failstop.runtime.audit.log import load
 from failstop.runtime.clock import NS_PER_SECOND, VirtualClock
 from failstop.runtime.cores import grant as core
 from failstop.runtime.limits import Limits
 from failstop.runtime.policies.retry import RetryContainer
-from failstop.runtime.risk import RiskTier
-from failstop.runtime.stops import ConfigurationError, Denied
-from failstop.runtime.tests.scripted import FACES, Scripted, World
+from failstop.runtime.risk import RiskTier, shell_tier
+from failstop.runtime.stops import ConfigurationError, Denied, TimeStop
+from failstop.runtime.tests.scripted import FACES, Scripted, World, dies
 
 RESUMES = [
     lambda loop, run, answers: loop.resume(run, answers),
@@ -194,6 +195,18 @@ def test_exactly_what_is_above_the_autonomous_ceiling_waits(ceiling: RiskTier, e
     assert world.names == expected
 
 
+@pytest.mark.parametrize(
+    ("command", "runs"), [("ls -l | sort", True), ("ls; rm x", False), ("ls\nrm x", False), ("ls | sh", False)]
+)
+def test_a_command_whose_tail_is_risky_waits_as_a_whole(command: str, runs: bool) -> None:
+    """The loop asks the rule, and no safe beginning runs ahead of the answer (field case 7)."""
+    world = World()
+    world.add("shell", tier=shell_tier({"ls": RiskTier.READ, "sort": RiskTier.READ}))
+    result = world.loop().run(Scripted(Action.use("shell", command=command)), "goal")
+    assert result.outcome is (Outcome.COMPLETED if runs else Outcome.NEEDS_APPROVAL)
+    assert world.names == ["shell"] * runs
+
+
 @pytest.mark.parametrize("ceiling", [1, True, "WRITE", None])
 def test_a_ceiling_that_is_not_a_tier_is_refused(ceiling: object) -> None:
     """True is not a tier (G6)."""
@@ -331,33 +344,23 @@ def test_an_earlier_call_of_the_same_step_cannot_change_what_a_later_one_was_app
 
 
 @pytest.mark.parametrize("resume", RESUMES)
-def test_of_a_parallel_step_no_call_runs_beside_one_whose_approval_covers_a_file(resume: Any, tmp_path: Path) -> None:
-    """All of them run, and the one before has ended when the digest is taken again (field case 3)."""
-    script = tmp_path / "script.sh"
-    script.write_text("echo hello")
-    running: list[str] = []
-    overlaps: list[list[str]] = []
-
-    def covered(args: Any) -> bytes:
-        overlaps.append(list(running))
-        return Path(args["path"]).read_bytes()
-
-    def lingers() -> None:
-        running.append("look around")
-        began.set()
-        assert not leave.wait(timeout=0.05), "nobody lets it go"
-        running.remove("look around")
-
-    began, leave = threading.Event(), threading.Event()
+def test_in_a_parallel_step_no_call_runs_beside_one_whose_approval_covers_a_file(resume: Any) -> None:
+    """All of them run, one after the other, with the digest taken again in between (field case 3)."""
+    order: list[str] = []
     world = World()
-    world.add("look_around", does=lingers)
-    world.add("run_file", tier=RiskTier.EXTERNAL, digest_of=covered)
+    world.add("other", does=lambda: order.append("other"))
+    world.add(
+        "run_file",
+        tier=RiskTier.EXTERNAL,
+        digest_of=lambda _: order.append("digest"),
+        does=lambda: order.append("run_file"),
+    )
     loop = world.loop()
-    calls = (ToolCall("look_around"), ToolCall("run_file", {"path": str(script)}))
+    calls = (ToolCall("other"), ToolCall("run_file"), ToolCall("other"))
     paused = loop.run(Scripted(Action(calls=calls, parallel=True)), "goal")
-    resume(loop, paused.run, {paused.pending[0].id: True})
-    assert world.names == ["look_around", "run_file"]
-    assert overlaps == [[], []]
+    result = resume(loop, paused.run, {paused.pending[0].id: True})
+    assert result.outcome is Outcome.COMPLETED
+    assert order == ["digest", "other", "digest", "run_file", "other"]
 
 
 def test_what_was_shown_is_what_runs_whatever_the_planner_keeps_hold_of() -> None:
@@ -394,6 +397,23 @@ def test_a_forced_edit_of_what_is_shown_changes_nothing_of_what_runs() -> None:
         dict.__setitem__(cast("dict[str, int]", shown), "amount", 1000)
     loop.resume(paused.run, {paused.pending[0].id: True})
     assert world.done == [("pay", {"amount": 1})]
+
+
+def test_no_hook_of_a_tool_can_change_what_runs() -> None:
+    """What judges the tier and what takes the digest edit a copy each (field case 4)."""
+
+    def meddles(args: Any) -> RiskTier:
+        args["amount"] = 1000
+        args["to"].append("mallory")
+        return RiskTier.IRREVERSIBLE
+
+    world = World()
+    world.add("wire", tier=meddles, digest_of=meddles)
+    loop = world.loop()
+    paused = loop.run(Scripted(Action.use("wire", amount=1, to=["ann"])), "goal")
+    assert paused.pending[0].args == {"amount": 1, "to": ["ann"]}
+    loop.resume(paused.run, {paused.pending[0].id: True})
+    assert world.done == [("wire", {"amount": 1, "to": ["ann"]})]
 
 
 def test_a_forged_digest_opens_nothing() -> None:
@@ -464,6 +484,23 @@ def test_answers_given_in_reverse_order_never_cross(parallel: bool) -> None:
     assert [seen.seen for seen in result.trace[0].observations] == [Seen.OK, Seen.REFUSED]
 
 
+@pytest.mark.parametrize("approved", ["ann", "bob"])
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+@pytest.mark.parametrize("parallel", [False, True])
+def test_answers_given_one_by_one_in_any_order_never_cross(
+    parallel: bool, order: tuple[int, int], approved: str
+) -> None:
+    """Each in a resume of its own, the first asked first or last (field case 6)."""
+    world = World()
+    loop = world.loop()
+    paused = loop.run(Scripted(Action(calls=two({"to": "ann"}, {"to": "bob"}).calls, parallel=parallel)), "goal")
+    requests = paused.pending
+    for place in order:
+        result = loop.resume(paused.run, {requests[place].id: requests[place].args["to"] == approved})
+    assert result.outcome is Outcome.COMPLETED
+    assert world.done == [("pay", {"to": approved})]
+
+
 def test_equal_calls_in_one_step_have_a_grant_each() -> None:
     """A yes to the first of two equal calls is not a yes to the second."""
     world = World()
@@ -520,6 +557,56 @@ def test_an_approver_that_breaks_denies(run: Any, error: Exception, tmp_path: Pa
 
 
 @pytest.mark.parametrize("run", FACES)
+@pytest.mark.parametrize(
+    "end", [None, "false", "true", 1, False, EOFError(), TimeoutError("no one there"), KeyError("x")], ids=repr
+)
+def test_an_awaited_approver_approves_by_nothing_but_true(run: Any, end: object, tmp_path: Path) -> None:
+    """What it returns or raises once it was awaited is judged as strictly, and is on record (field case 5)."""
+
+    async def approver(_: ApprovalRequest) -> Any:
+        await asyncio.sleep(0)
+        if isinstance(end, Exception):
+            raise end
+        return end
+
+    world = World()
+    result = run(world.loop(approver=approver, audit_folder=tmp_path), Scripted(Action.use("pay")))
+    assert result.outcome is Outcome.COMPLETED
+    assert world.done == []
+    assert [approved for approved, _ in decisions(tmp_path)] == [False]
+
+
+@pytest.mark.parametrize("answer", [None, "false", "true", 1, 0, [True], False])
+def test_a_harness_approves_by_nothing_but_true(answer: object, tmp_path: Path) -> None:
+    """Action by action it is as strict (field case 5)."""
+    world = World()
+    with world.loop(audit_folder=tmp_path).start("goal") as run:
+        with pytest.raises(ApprovalRequired) as asked:
+            run.perform(Action.use("pay"))
+        assert run.answer({asked.value.requests[0].id: answer})[0].seen is Seen.REFUSED
+    assert world.done == []
+    assert decisions(tmp_path) == [(False, "person")]
+
+
+@pytest.mark.parametrize("run", FACES)
+def test_an_approver_that_is_still_awaited_at_the_deadline_denies(run: Any, tmp_path: Path) -> None:
+    """Its silence is not a yes: the run ends by its ceiling, and the denial is on record (field case 5)."""
+    world = World()
+
+    async def silent(_: ApprovalRequest) -> bool:
+        world.clock.advance_ns(5 * NS_PER_SECOND)
+        await asyncio.Event().wait()
+        return True
+
+    loop = world.loop(Limits(max_seconds=3), approver=silent, audit_folder=tmp_path)
+    result = run(loop, Scripted(Action.use("pay")))
+    assert result.outcome is Outcome.BUDGET_STOP
+    assert isinstance(result.stop, TimeStop)
+    assert world.done == []
+    assert [approved for approved, _ in decisions(tmp_path)] == [False]
+
+
+@pytest.mark.parametrize("run", FACES)
 def test_an_approver_that_says_true_approves_without_a_pause(run: Any, tmp_path: Path) -> None:
     """It sees what a person would see."""
     asked = []
@@ -548,17 +635,20 @@ def test_an_approver_may_be_awaited() -> None:
     assert world.names == ["pay"]
 
 
-def test_an_approver_that_is_interrupted_ends_the_run() -> None:
-    """Ctrl-C at the prompt is not an answer, and nothing runs."""
+@pytest.mark.parametrize("run", FACES)
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(1)])
+def test_an_approver_that_is_interrupted_ends_the_run(run: Any, error: BaseException, tmp_path: Path) -> None:
+    """Ctrl-C at the prompt is not a yes, nothing runs, and the denial is on record (field case 5)."""
 
     def interrupted(_: ApprovalRequest) -> bool:
-        raise KeyboardInterrupt
+        raise error
 
     world = World()
-    result = world.loop(approver=interrupted).run(Scripted(Action.use("pay")), "goal")
+    result = run(world.loop(approver=interrupted, audit_folder=tmp_path), Scripted(Action.use("pay")))
     assert result.outcome is Outcome.FAILED
-    assert isinstance(result.error, KeyboardInterrupt)
+    assert result.error is error
     assert world.done == []
+    assert [approved for approved, _ in decisions(tmp_path)] == [False]
 
 
 # Standing answers (field case 2) -------------------------------------------------------------------------------------
@@ -582,6 +672,34 @@ def test_yes_to_the_call_beats_never_for_the_tool() -> None:
     loop.standing.never("pay")
     loop.resume(paused.run, {paused.pending[1].id: True})
     assert world.done == [("pay", {"to": "bob"})]
+
+
+@pytest.mark.parametrize(("exact", "ran"), [(False, "ann"), (True, "bob")])
+def test_an_answer_to_the_call_stands_whatever_is_said_of_its_tool_afterwards(exact: bool, ran: str) -> None:
+    """Bob is answered for first; then the opposite is said for the whole tool, which decides ann (field case 2)."""
+    world = World()
+    loop = world.loop()
+    paused = loop.run(Scripted(two({"to": "ann"}, {"to": "bob"})), "goal")
+    loop.resume(paused.run, {paused.pending[1].id: exact})
+    (loop.standing.never if exact else loop.standing.always)("pay")
+    assert loop.resume(paused.run, {}).outcome is Outcome.COMPLETED
+    assert world.done == [("pay", {"to": ran})]
+
+
+def test_no_to_a_call_beats_always_that_was_said_before_it() -> None:
+    """Always lets the first one run; the second is asked about, being in doubt, and denied (field case 2)."""
+    world = World()
+
+    def fails() -> None:
+        raise OSError("reply lost")
+
+    world.add("wire", does=fails, tier=RiskTier.IRREVERSIBLE, idempotent=False)
+    loop = world.loop()
+    loop.standing.always("wire")
+    paused = loop.run(Scripted(Action.use("wire"), Action.use("wire")), "goal")
+    result = loop.resume(paused.run, {paused.pending[0].id: False})
+    assert world.names == ["wire"]
+    assert result.trace[1].observations[0].error == "a person said no"
 
 
 def test_a_standing_answer_decides_later_calls_of_its_tool_and_of_no_other(tmp_path: Path) -> None:
@@ -789,6 +907,36 @@ def test_whatever_a_tool_raised_its_call_is_in_doubt(error: Exception) -> None:
     assert result.trace[0].observations[0].seen is Seen.ERROR
     assert result.trace[0].observations[0].unknown
     assert result.pending[0].in_doubt
+
+
+async def loses_its_reply_awaited() -> None:
+    """Do it, then raise."""
+    await asyncio.sleep(0)
+    raise OSError("reply lost")
+
+
+def loses_its_reply() -> None:
+    """Do it, then raise."""
+    raise OSError("reply lost")
+
+
+@pytest.mark.parametrize("run", FACES)
+@pytest.mark.parametrize(
+    ("fn", "isolate"),
+    [(loses_its_reply, None), (loses_its_reply_awaited, None), (loses_its_reply, "thread"), (dies, "process")],
+)
+def test_however_the_reply_was_lost_the_call_is_in_doubt(run: Any, fn: Any, isolate: Any, tmp_path: Path) -> None:
+    """Plain, awaited, on a thread or in a process that died: unknown, charged, and not made again (field case 38)."""
+    tool = Tool(name="post", fn=fn, tier=RiskTier.WRITE, cost="0.25", idempotent=False, isolate=isolate)
+    world = World()
+    world.tools.register(tool)
+    loop = world.loop(Limits(max_cost_usd=1), audit_folder=tmp_path)
+    result = run(loop, Scripted(Action.use("post"), Action.use("post")))
+    assert result.outcome is Outcome.NEEDS_APPROVAL
+    assert result.pending[0].in_doubt
+    assert result.snapshot.committed_nano == 250_000_000
+    (path,) = tmp_path.iterdir()
+    assert [event.data["unknown"] for event in load(path).events if event.kind == "tool_error"] == [True]
 
 
 def test_a_standing_yes_does_not_cover_a_call_in_doubt() -> None:

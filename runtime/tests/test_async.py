@@ -9,7 +9,8 @@ import pytest
 from failstop.runtime.chain.context import ExecutionContext
 from failstop.runtime.clock import VirtualClock
 from failstop.runtime.limits import Limits
-from failstop.runtime.stops import Contended, CostStop, RetryStop, StepStop, Stop, TimeStop
+from failstop.runtime.policies.retry import RetryContainer
+from failstop.runtime.stops import Contended, CostStop, RetryStop, StepStop, Stop, TimeStop, ToolCallStop
 
 
 def context(clock=None, **limits):
@@ -168,6 +169,46 @@ def test_retries_draw_from_the_chain_in_virtual_time():
     asyncio.run(main())
     assert work.count == 3
     assert clock.now_ns() > 0
+
+
+def test_nested_layers_of_retries_share_the_chains_ceiling_and_are_charged():
+    """3 x 3 x 5 over a tool that always fails, awaited: four retries in all (field case 37)."""
+    clock = VirtualClock()
+    ctx = context(clock, max_retries=4, max_cost_usd="1.00")
+    outer, middle, inner = (RetryContainer(n - 1, clock=clock, context=ctx) for n in (3, 3, 5))
+    tool = Witness(error=ValueError("down"))
+
+    async def inner_layer():
+        return await inner.aexecute(tool, cost="0.01")
+
+    async def middle_layer():
+        return await middle.aexecute(inner_layer, cost="0.01")
+
+    with pytest.raises(RetryStop):
+        asyncio.run(outer.aexecute(middle_layer, cost="0.01"))
+    assert tool.count == 5
+    shot = ctx.snapshot()
+    assert (shot.committed_nano, shot.reserved_nano) == (shot.steps * 10_000_000, 0)
+
+
+def test_a_parent_task_that_waits_is_stopped_at_once_by_a_cap_that_trips_in_a_child():
+    """While the task that keeps it out still runs, and will for ever (field case 23)."""
+    root = context(max_cost_usd="1.00", max_tool_calls=0)
+    child = root.create_child()
+
+    async def main():
+        holder = asyncio.create_task(root.acall(asyncio.Event().wait, reserve="0.90", cost=lambda _: "0.10"))
+        await asyncio.sleep(0)
+        waiter = asyncio.create_task(root.acall(Witness(), cost="0.50"))
+        await asyncio.sleep(0)
+        with pytest.raises(ToolCallStop):
+            await child.acall(Witness(), cost=0, kind="tool")
+        with pytest.raises(ToolCallStop):
+            await asyncio.wait_for(waiter, 10)
+        assert not holder.done()
+        holder.cancel()
+
+    asyncio.run(main())
 
 
 def test_nested_awaits_hang_under_their_caller_and_tasks_do_not_mix():

@@ -20,6 +20,7 @@ from failstop.runtime.audit.canonical import jsonable
 from failstop.runtime.audit.event_log import NO_EVENT
 from failstop.runtime.audit.log import AuditError, AuditLog, Event, load
 from failstop.runtime.stops import ConfigurationError
+from failstop.runtime.tests.racing import race
 
 EVENTS = [
     ("start", {"run": "r", "goal": "a\nb"}),
@@ -402,6 +403,42 @@ def test_a_second_writer_is_refused_while_the_first_has_the_log(path):
     assert kinds(load(path))[3:] == ["a", "b"]
     with AuditLog.create(path.parent, "new") as log, pytest.raises(AuditError, match="another"):
         AuditLog.open(log.path)
+
+
+def test_of_many_that_want_an_empty_log_at_once_one_gets_it(tmp_path):
+    """To begin it, then to open it while it has no event yet; what the one writes is a whole chain (field case 9)."""
+
+    def attempt(get):
+        try:
+            return get()
+        except (AuditError, ConfigurationError):
+            return None
+
+    for round_number in range(10):
+        name = f"r{round_number}"
+        path = tmp_path / f"{name}.jsonl"
+        for get in (lambda name=name: AuditLog.create(tmp_path, name), lambda path=path: AuditLog.open(path)):
+            (log,) = filter(None, race(8, lambda _, get=get: attempt(get)))
+            assert len(log) == 0
+            log.close()
+        with AuditLog.open(path) as log:
+            log.record("first", {})
+        assert load(path).whole
+
+
+def test_the_hash_is_of_the_bytes_that_are_stored(path):
+    """Worked out here from the file alone, over values that a second spelling could change (field case 9)."""
+    odd = [-0.0, 1e22, 0.1, 10**30, "\u00e9", "e\u0301", "\ud800", {"b": 1, "a": 2}, {2, 1}, float("nan")]
+    with AuditLog.open(path) as log:
+        log.record("odd", {"values": odd, "z": 1, "a": 2})
+    head = NO_EVENT
+    for line in path.read_bytes().splitlines():
+        body, _, rest = line.rpartition(b',"hash":"')
+        assert json.loads(line)["prev"] == head
+        head = hashlib.sha256(body).hexdigest()
+        assert rest == head.encode() + b'"}'
+    assert load(path).whole
+    assert load(path).head == head
 
 
 def test_a_forked_child_can_neither_write_the_log_nor_keep_it_locked(path):

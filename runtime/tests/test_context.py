@@ -13,6 +13,7 @@ from failstop.runtime.chain.dispatch import AlreadyEnded
 from failstop.runtime.clock import VirtualClock
 from failstop.runtime.limits import Limits
 from failstop.runtime.money import Money
+from failstop.runtime.policies.retry import RetryContainer
 from failstop.runtime.stops import (
     ClosedStop,
     ConfigurationError,
@@ -26,6 +27,7 @@ from failstop.runtime.stops import (
     TimeStop,
     ToolCallStop,
 )
+from failstop.runtime.tests.racing import race
 
 CENT = Money.of("0.01")
 
@@ -208,6 +210,34 @@ class TestCost:
             assert work.count == 1
             assert ctx.snapshot().committed_nano == 10_000_000
 
+    @pytest.mark.parametrize("limits", [None, Limits(max_cost_usd="1.00")])
+    def test_sixteen_sub_agents_at_the_last_cent_dispatch_one(self, limits):
+        """Each through a context of its own, with or without a ceiling of its own (field case 18)."""
+        for _ in range(10):
+            root = context(max_cost_usd="0.01")
+            work = Witness()
+            children = [root.create_child(limits) for _ in range(16)]
+
+            def run(index, work=work, children=children):
+                try:
+                    children[index].call(work, cost=CENT, wait=False)
+                except (Stop, Contended):
+                    return
+
+            race(16, run)
+            assert work.count == 1
+            assert root.snapshot().committed_nano == 10_000_000
+
+    def test_two_absurd_costs_in_flight_are_both_on_the_books_in_full(self):
+        """Neither overflows, wraps or hides the other; the chain is over (field case 21)."""
+        ctx = context(max_cost_usd="1.00")
+        tickets = [ctx.reserve("0.10") for _ in range(2)]
+        for ticket in tickets:
+            ticket.settle(1e308)
+        assert ctx.snapshot().committed_nano == 2 * int(1e308) * 10**9
+        assert ctx.snapshot().reserved_nano == 0
+        assert isinstance(ctx.stop, CostStop)
+
     def test_what_was_not_spent_comes_back(self):
         """A reservation is an upper bound; the actual cost is charged."""
         ctx = context(max_cost_usd="1.00")
@@ -386,6 +416,33 @@ class TestContention:
             release.set()
             holder.join(10)
 
+    @pytest.mark.parametrize(
+        ("limits", "trips", "expected"),
+        [
+            ({"max_steps": 2}, {"cost": 0}, StepStop),
+            ({"max_tool_calls": 0}, {"cost": 0, "kind": "tool"}, ToolCallStop),
+            ({"max_retries": 0}, {"cost": 0, "retries": 1}, RetryStop),
+            ({}, {"cost": "2.00"}, CostStop),
+            ({}, {"reserve": "0.10", "cost": lambda _: 5}, CostStop),
+        ],
+        ids=("steps", "tool calls", "retries", "too dear", "overrun"),
+    )
+    def test_a_parent_that_waits_is_stopped_at_once_by_a_cap_that_trips_in_a_child(self, limits, trips, expected):
+        """While the call that keeps it out is still in flight, and will be for ever (field case 23)."""
+        root = context(max_cost_usd="1.00", **limits)
+        child = root.create_child()
+        holder, release = self.hold(root, reserve="0.80", cost=lambda _: "0.10")
+        stops = []
+        waiter = threading.Thread(target=lambda: stops.append(until_stopped(root, Witness(), cost="0.50")))
+        waiter.start()
+        self.wait_for_waiter(root)
+        until_stopped(child, Witness(error=ValueError("no") if "retries" in trips else None), **trips)
+        waiter.join(10)
+        assert [type(stop) for stop in stops] == [expected]
+        assert holder.is_alive()
+        release.set()
+        holder.join(10)
+
     def test_unknown_prices_run_one_at_a_time(self):
         """A call without an estimate waits until nothing is reserved, then takes everything."""
         ctx = context(max_cost_usd="1.00")
@@ -484,6 +541,28 @@ class TestRetries:
         assert ctx.snapshot().retries == 4
         assert ctx.snapshot().steps == tool.count + layers["outer"] + layers["middle"] == 7
 
+    @pytest.mark.parametrize(
+        ("limits", "end", "tries"),
+        [({"max_retries": 4}, RetryStop, 5), ({"max_steps": 6}, StepStop, 4), ({"max_cost_usd": "0.06"}, Contended, 4)],
+        ids=("retries", "steps", "cost"),
+    )
+    def test_nested_layers_of_retries_are_charged_for_every_dispatch_and_end_at_one_ceiling(self, limits, end, tries):
+        """3 x 3 x 5 over a tool that always fails, each layer a container of the chain (field case 37)."""
+        clock = VirtualClock()
+        ctx = context(clock, **{"max_cost_usd": "1.00", **limits})
+        outer, middle, inner = (RetryContainer(n - 1, clock=clock, context=ctx) for n in (3, 3, 5))
+        tool = Witness(error=ValueError("down"))
+
+        def middle_layer():
+            return middle.execute(lambda: inner.execute(tool, cost=CENT), cost=CENT)
+
+        with pytest.raises(end):
+            outer.execute(middle_layer, cost=CENT)
+        assert tool.count == tries
+        shot = ctx.snapshot()
+        assert shot.committed_nano == shot.steps * CENT.nano
+        assert shot.reserved_nano == 0
+
     def test_every_try_is_a_step_and_is_charged(self):
         """A failing try holds and is charged its reservation like any other call."""
         ctx = context(max_retries=9, max_steps=3, max_cost_usd="1.00")
@@ -543,6 +622,27 @@ class TestChildren:
         assert (root.snapshot().steps, root.snapshot().committed_nano) == (2, 200_000_000)
         assert isinstance(until_stopped(root, work, cost=0), StepStop)
         assert work.count == 5
+
+    @pytest.mark.parametrize("swallows", [False, True])
+    @pytest.mark.parametrize("isolate", [None, "thread"])
+    def test_a_call_that_waits_for_a_childs_work_ends_with_its_stop(self, isolate, swallows):
+        """The stop comes out of that call; a tool that swallows it only delays it to the next (field case 23)."""
+        root = context(max_steps=4)
+        work = Witness()
+
+        def sub_agent():
+            child = root.create_child()
+            try:
+                while True:
+                    child.call(work)
+            except StepStop:
+                if not swallows:
+                    raise
+
+        with pytest.raises(StepStop):
+            root.call(sub_agent, isolate=isolate)
+            root.call(work)
+        assert work.count == 3
 
     def test_a_child_cannot_be_given_more_than_the_root_has(self):
         """A wider limit below changes nothing above."""

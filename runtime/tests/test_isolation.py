@@ -10,11 +10,13 @@ import time
 
 import pytest
 
+from failstop.runtime.audit.log import AuditLog, load
 from failstop.runtime.chain import isolation
 from failstop.runtime.chain.context import ExecutionContext
 from failstop.runtime.chain.isolation import ProcessDied
 from failstop.runtime.clock import SystemClock, VirtualClock
 from failstop.runtime.limits import Limits
+from failstop.runtime.money import Money
 from failstop.runtime.stops import ClosedStop, ConfigurationError, HaltedStop, TimeStop
 
 
@@ -59,6 +61,37 @@ class TestThread:
         assert ctx.get_partial_result() is None
         (node,) = ctx.graph.nodes()
         assert (node.status, ctx.snapshot().steps) == ("abandoned", 1)
+
+    @pytest.mark.parametrize(
+        ("late", "charged"),
+        [(lambda: "0.20", "0.20"), (lambda: None, "0.50"), (lambda: 1 / 0, "0.50"), (lambda: "0.90", "0.90")],
+        ids=("what it cost", "unknown", "it raised", "overrun"),
+    )
+    def test_a_call_left_behind_is_held_until_it_ends_and_its_late_end_is_on_record(self, tmp_path, late, charged):
+        """It writes once, after the caller has left; nothing is given back before, and nothing repeats it."""
+        clock = VirtualClock()
+        log = AuditLog.create(tmp_path, "r")
+        ctx = ExecutionContext(Limits(max_cost_usd="1.00", max_seconds=1, max_retries=5), clock=clock, audit=log)
+        release, writes = threading.Event(), []
+
+        def hang():
+            clock.advance_ns(5 * 10**9)
+            assert release.wait(10)
+            writes.append("late")
+            return late()
+
+        with pytest.raises(TimeStop) as stop:
+            ctx.call(hang, isolate="thread", reserve="0.50", cost=lambda paid: paid, retries=3)
+        assert stop.value.used == 10**9
+        assert (writes, ctx.snapshot().reserved_nano, ctx.snapshot().committed_nano) == ([], 500_000_000, 0)
+        release.set()
+        assert settled(ctx).committed_nano == Money.of(charged).nano
+        assert (writes, ctx.snapshot().steps, ctx.get_partial_result()) == (["late"], 1, None)
+        with pytest.raises(TimeStop):
+            ctx.call(hang, isolate="thread", cost=0)
+        told = [event.data for event in load(log.path).events if event.kind == "settle"]
+        assert [(event["outcome"], event["cost_nano"]) for event in told] == [("abandoned", Money.of(charged).nano)]
+        log.close()
 
     def test_a_call_that_ends_in_time_is_like_any_other(self):
         """Values and errors come through, and the frame of the caller is known inside."""

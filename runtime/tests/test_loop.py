@@ -17,6 +17,7 @@ from failstop.runtime.agent.outcome import Outcome
 from failstop.runtime.agent.planner import Action, History, PlannerError, Seen, ToolCall
 from failstop.runtime.agent.run import RunClosed
 from failstop.runtime.agent.tools import Tool
+from failstop.runtime.audit.canonical import canonical, jsonable
 from failstop.runtime.audit.conformance import check_run
 from failstop.runtime.audit.log import AuditError, AuditLog, load
 from failstop.runtime.audit.replay import replay
@@ -35,7 +36,7 @@ from failstop.runtime.stops import (
     Stop,
     TimeStop,
 )
-from failstop.runtime.tests.scripted import FACES, Scripted, World, after
+from failstop.runtime.tests.scripted import FACES, Scripted, World, after, unsendable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -289,6 +290,43 @@ def test_a_tool_that_costs_more_than_it_said_stops_the_run_though_the_planner_wa
 
 
 @pytest.mark.parametrize("run", FACES)
+def test_of_eight_parallel_calls_with_money_for_one_one_runs(run: Any) -> None:
+    """The others wait for what it holds, and once that is spent the run is over (field case 18)."""
+    world = World()
+    world.add("spend", cost="0.01")
+    step = Action(calls=tuple(ToolCall("spend", {"n": n}) for n in range(8)), parallel=True)
+    result = run(world.loop(Limits(max_cost_usd="0.01")), Scripted(step))
+    assert isinstance(result.stop, CostStop)
+    assert world.done == [("spend", {"n": 0})]
+    assert result.snapshot.committed_nano == DOLLAR // 100
+
+
+@pytest.mark.parametrize("run", FACES)
+@pytest.mark.parametrize(
+    ("limits", "stop"), [(Limits(max_steps=3), StepStop), (Limits(max_cost_usd="0.2"), CostStop)], ids=("steps", "cost")
+)
+def test_a_cap_that_trips_in_a_sub_agent_ends_the_parent_before_its_next_turn(
+    run: Any, limits: Limits, stop: type
+) -> None:
+    """The tool swallowed it and returned; the parent's planner is not asked again all the same (field case 23)."""
+    world = World()
+    world.add("spend", cost="0.1")
+
+    def delegate(context: Any) -> str:
+        acts = [Action.use("spend", n=n) for n in range(9)]
+        return str(world.loop().run(Scripted(*acts), "inner goal", parent=context).outcome)
+
+    world.tools.register(Tool(name="delegate", fn=delegate, tier=RiskTier.READ, cost=0, with_context=True))
+    planner = Scripted(Action.use("delegate"))
+    result = run(world.loop(limits), planner)
+    assert result.outcome is Outcome.BUDGET_STOP
+    assert isinstance(result.stop, stop)
+    assert result.trace[0].observations[0].value == "budget_stop"
+    assert len(planner.seen) == 1
+    assert world.names == ["spend"] * 2
+
+
+@pytest.mark.parametrize("run", FACES)
 def test_a_slow_agent_is_stopped_by_the_clock(run: Any) -> None:
     """No call begins after the deadline (G5)."""
     world = World()
@@ -440,22 +478,66 @@ def test_strange_arguments_and_results_leave_charge_and_outcome_on_record(value:
     ]
 
 
-def test_a_result_whose_every_method_raises_is_on_record(tmp_path: Path) -> None:
-    """A hostile object cannot break the log."""
-
-    class Hostile:
-        def __repr__(self) -> str:
-            raise RuntimeError("no")
-
-        __str__ = __hash__ = __reduce__ = __repr__  # type: ignore[assignment]  # the point
-
-        def __getattr__(self, name: str) -> Any:
-            raise RuntimeError(name)
-
+@pytest.mark.parametrize("value", STRANGE, ids=range(len(STRANGE)))
+def test_strange_arguments_are_on_record_before_the_call_begins(value: Any, tmp_path: Path) -> None:
+    """Spelled first: what they are is in the log that the tool itself can read (field case 12)."""
+    told: list[Any] = []
     world = World()
-    world.add("hostile", does=Hostile)
-    assert world.loop(audit_folder=tmp_path).run(Scripted(Action.use("hostile")), "g").outcome is Outcome.COMPLETED
+    world.add("peek", does=lambda value: told.extend(data for kind, data in events(tmp_path) if kind == "step"))
+    world.loop(audit_folder=tmp_path).run(Scripted(Action.use("peek", value=value)), "g")
+    assert [call["args"] for call in told[0]["calls"]] == [jsonable({"value": value})]
+
+
+@pytest.mark.parametrize("value", STRANGE, ids=range(len(STRANGE)))
+def test_strange_arguments_can_be_approved_or_are_refused_but_never_break_the_run(value: Any, tmp_path: Path) -> None:
+    """What is shown is what runs, in any spelling; only what cannot be frozen is not asked about (field case 12)."""
+    world = World()
+    loop = world.loop(audit_folder=tmp_path)
+    result = loop.run(Scripted(Action.use("pay", value=value)), "g")
+    assert (result.outcome is Outcome.COMPLETED) == (type(value) is object)
+    if result.pending:
+        result = loop.resume(result.run, {result.pending[0].id: True})
+        ((_, args),) = world.done
+        assert canonical(args) == canonical({"value": value})
+    assert result.outcome is Outcome.COMPLETED
+    (path,) = tmp_path.iterdir()
+    assert check_run(load(path).events) == []
+    assert replay(load(path)).outcome == "completed"
+
+
+class Hostile:
+    """Raises whatever is asked of it."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no")
+
+    __str__ = __hash__ = __reduce__ = __repr__  # type: ignore[assignment]  # the point
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+
+@pytest.mark.parametrize("run", FACES)
+def test_a_value_whose_every_method_raises_is_on_record(run: Any, tmp_path: Path) -> None:
+    """As an argument and as a result: a hostile object cannot break the log, and its call is charged."""
+    world = World()
+    world.add("hostile", does=lambda value: Hostile(), cost="0.5")
+    result = run(
+        world.loop(Limits(max_cost_usd=1), audit_folder=tmp_path), Scripted(Action.use("hostile", value=Hostile()))
+    )
+    assert result.outcome is Outcome.COMPLETED
+    assert result.snapshot.committed_nano == DOLLAR // 2
     assert kinds(tmp_path).count("tool_result") == 1
+
+
+def test_a_result_that_cannot_leave_its_process_is_an_error_that_is_charged(tmp_path: Path) -> None:
+    """The call was made and paid; only its value is lost."""
+    world = World()
+    world.tools.register(Tool(name="far", fn=unsendable, tier=RiskTier.READ, cost="0.5", isolate="process"))
+    result = world.loop(Limits(max_cost_usd=1), audit_folder=tmp_path).run(Scripted(Action.use("far")), "goal")
+    assert result.trace[0].observations[0].seen is Seen.ERROR
+    assert result.snapshot.committed_nano == DOLLAR // 2
+    assert finish_of(tmp_path)["spent_nano"] == DOLLAR // 2
 
 
 def test_a_result_too_deep_to_show_is_an_error_and_still_charged(tmp_path: Path) -> None:
@@ -542,6 +624,43 @@ def test_a_planner_that_cannot_say_what_it_spent_fails_and_is_charged_all_that_i
     assert world.done == []
     assert result.snapshot.committed_nano == DOLLAR
     assert "planner_error" in kinds(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        Action(calls=(ToolCall("look", cast("dict[str, str]", '{"q": "x')),), cost="0.3"),
+        Action(calls=(ToolCall("look"),), finished=True, cost="0.3"),
+        Action(calls=cast("tuple[ToolCall]", ("look",)), cost="0.3"),
+    ],
+    ids=("cut off", "both", "no call"),
+)
+def test_an_answer_that_cannot_be_performed_is_paid_for_all_the_same(broken: Action) -> None:
+    """The model was asked; that its answer is of no use makes it no cheaper (field case 39)."""
+    result = World().loop(Limits(max_cost_usd=1)).run(Scripted(Action.use("look"), broken), "goal")
+    assert result.outcome is Outcome.FAILED
+    assert result.snapshot.committed_nano == 3 * DOLLAR // 10
+    with World().loop(Limits(max_cost_usd=1)).start("goal") as run:
+        with pytest.raises(PlannerError):
+            run.perform(broken)
+        assert run.context.snapshot().committed_nano == 3 * DOLLAR // 10
+
+
+WHOLE_ARGS = '{"to": "ann", "usd": [1, {"a": null}]}'
+
+
+@pytest.mark.parametrize("length", range(len(WHOLE_ARGS)))
+def test_a_prefix_of_arguments_is_never_dispatched_nor_glued_to_the_next_attempt(length: int) -> None:
+    """The stream of the planner's own model died in mid-arguments, after any character (field case 39)."""
+    prefix = WHOLE_ARGS[:length]
+    for text in (prefix, prefix + WHOLE_ARGS) if prefix else (prefix,):
+        world = World()
+        act = Action(calls=(ToolCall("look", cast("dict[str, str]", text)),))
+        assert world.loop().run(Scripted(act), "goal").outcome is Outcome.FAILED
+        assert world.done == []
+    world = World()
+    world.loop().run(Scripted(Action(calls=(ToolCall("look", cast("dict[str, str]", WHOLE_ARGS)),))), "goal")
+    assert world.done == [("look", json.loads(WHOLE_ARGS))]
 
 
 # The record ----------------------------------------------------------------------------------------------------------
@@ -754,6 +873,70 @@ def test_a_run_that_its_quota_refuses_leaves_nothing_behind(tmp_path: Path) -> N
         loop.run(Scripted(Action.use("look")), "goal", tenant="ann")
     assert world.done == []
     assert not (tmp_path / "logs").exists()
+
+
+def test_nothing_that_a_caller_makes_up_gives_a_tenant_a_fresh_quota() -> None:
+    """Another goal, run id or loop is the same tenant, and no tenant is no run (field case 36)."""
+    world = World()
+    quota = QuotaManager(max_runs_per_hour=2, clock=world.clock)
+    loop = world.loop(quota=quota)
+    loop.run(Scripted(), "goal", run_id="one", tenant=("org", "ann"))
+    loop.run(Scripted(), "another goal", run_id="two", tenant=("org", "ann"))
+    for again in (loop, world.loop(Limits(max_steps=1), quota=quota)):
+        with pytest.raises(Denied):
+            again.run(Scripted(), "a third goal", run_id="three", tenant=("org", "ann"))
+    for nobody in (None, "", ()):
+        with pytest.raises(Denied, match="no tenant"):
+            loop.run(Scripted(), "goal", tenant=nobody)
+    assert quota.usage(("org", "ann")).runs == 2
+
+
+def test_a_sub_agent_cannot_name_another_tenant_to_pay_for_it() -> None:
+    """It draws from its parent's chain, whose tenant is charged (field case 36)."""
+    world = World()
+    world.add("spend", cost="0.25")
+    quota = QuotaManager(max_usd_per_day=1, clock=world.clock)
+    loop = world.loop(Limits(max_cost_usd=1), quota=quota)
+
+    def delegate(context: Any) -> None:
+        loop.run(Scripted(Action.use("spend")), "inner", parent=context, tenant="bob")
+
+    world.tools.register(Tool(name="delegate", fn=delegate, tier=RiskTier.READ, cost=0, with_context=True))
+    loop.run(Scripted(Action.use("delegate")), "goal", tenant="ann")
+    assert quota.usage("ann").spent == Money(DOLLAR // 4)
+    assert quota.usage("bob") == (0, Money(0), Money(0))
+
+
+def test_a_run_without_a_ceiling_has_what_its_tenant_has_left_of_the_day_as_one(tmp_path: Path) -> None:
+    """It holds all of that and can spend no more; it is in the log, so the audit judges by it too (field case 19)."""
+    world = World()
+    world.add("spend", cost="0.4")
+    quota = QuotaManager(max_usd_per_day=1, clock=world.clock)
+    quota.start("ann", "0.1").settle("0.1")
+    result = world.loop(Limits(), quota=quota, audit_folder=tmp_path).run(
+        Scripted(*[Action.use("spend", n=n) for n in range(9)]), "goal", tenant="ann"
+    )
+    assert isinstance(result.stop, CostStop)
+    assert result.stop.limit == 9 * DOLLAR // 10
+    assert world.names == ["spend"] * 2
+    assert quota.usage("ann").spent == Money(9 * DOLLAR // 10)
+    (path,) = tmp_path.iterdir()
+    assert replay(load(path)).limits.max_cost_usd == Money(9 * DOLLAR // 10)
+    assert check_run(load(path).events) == []
+
+
+def test_calls_of_unknown_cost_use_up_a_tenants_day_though_the_run_has_no_ceiling() -> None:
+    """Unknown is not free to whoever counts the money; where nobody does, it is not limited (field case 19)."""
+    world = World()
+    world.add("unpriced", cost=None)
+    quota = QuotaManager(max_usd_per_day=1, clock=world.clock)
+    planner = Scripted(*[Action.use("unpriced", n=n) for n in range(9)])
+    result = world.loop(Limits(), quota=quota).run(planner, "goal", tenant="ann")
+    assert isinstance(result.stop, CostStop)
+    assert world.names == ["unpriced"]
+    assert quota.usage("ann").spent == Money(DOLLAR)
+    runs_only = world.loop(Limits(), quota=QuotaManager(max_runs_per_hour=1, clock=world.clock))
+    assert runs_only.run(Scripted(Action.use("unpriced")), "goal", tenant="ann").outcome is Outcome.COMPLETED
 
 
 @pytest.mark.parametrize("act", [RuntimeError("boom"), Action.use("spend"), Action(cost=-1)])

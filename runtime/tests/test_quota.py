@@ -259,6 +259,35 @@ class TestWindows:
         manager.start("t", "0.2")
         assert manager.usage("t") == (1, Money(0), Money.of("0.2"))
 
+    @pytest.mark.parametrize("order", [("old", "new"), ("new", "old")])
+    @pytest.mark.parametrize("end", ["settle", "release"])
+    def test_runs_on_both_sides_of_midnight_end_each_in_its_own_day_in_either_order(self, order, end):
+        """The later one may end first; neither adds to the other's day nor frees anything there (field case 22)."""
+        manager, clock = quota(usd="1")
+        clock.advance_ns(DAY_NS - SECOND)
+        tickets = {"old": manager.start("t", "0.9")}
+        clock.advance_ns(2 * SECOND)
+        tickets["new"] = manager.start("t", "0.6")
+        for name in order:
+            assert tickets[name].settle("0.5") if end == "settle" or name == "new" else tickets[name].release()
+            assert not tickets[name].settle("0.5")
+        assert manager.usage("t") == (1, Money.of("0.5"), Money(0))
+        manager.start("t", "0.5")
+        refused(manager, reserve="0.000000001")
+
+    def test_a_charge_of_the_new_day_stays_there_though_the_clock_steps_back_before_it_is_settled(self):
+        """Flushed while the clock says yesterday, it is still counted once, and today (field case 22)."""
+        clock = SettableClock(wall_start_ns=1000 * DAY_NS)
+        manager, _ = quota(usd="1", clock=clock)
+        manager.start("t", "0.5").settle("0.5")
+        clock.advance_ns(DAY_NS)
+        ticket = manager.start("t", "0.9")
+        clock.set_ns(0, 1000 * DAY_NS)
+        ticket.settle("0.8")
+        assert manager.usage("t") == (1, Money.of("0.8"), Money(0))
+        clock.set_ns(DAY_NS, 1001 * DAY_NS)
+        assert manager.usage("t") == (1, Money.of("0.8"), Money(0))
+
     def test_a_wall_clock_that_is_set_gives_no_fresh_window(self):
         """Neither forward nor back: only the monotonic clock counts after construction."""
         clock = SettableClock(wall_start_ns=1000 * DAY_NS)

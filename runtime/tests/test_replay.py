@@ -229,6 +229,63 @@ def test_a_field_that_cannot_be_read_is_an_error_that_names_it(index, name, valu
         replay(with_field(index, **{name: value}))
 
 
+FIELDS = [(index, name) for index, (_, data) in enumerate(WHOLE) for name in data]
+
+
+def accounts(run):
+    """What a run may not get wrong: its limits, what was counted and spent, and what a person said."""
+    said = [(asked.request, asked.tool, asked.digest, asked.expires_ns, asked.approved) for asked in run.approvals]
+    return run.limits, run.counters, said
+
+
+@pytest.mark.parametrize(("index", "name"), FIELDS, ids=str)
+def test_no_lost_field_changes_what_was_spent_counted_or_approved(index, name):
+    """Every field of every event, missing and null: refused, or nothing rests on it; never 0 or unlimited."""
+    for told in (without(index, name), with_field(index, **{name: None})):
+        try:
+            run = replay(told)
+        except ReplayError:
+            continue
+        assert accounts(run) == accounts(replay(events(*WHOLE)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        *(("start", "limits"), ("admit", "call"), ("admit", "held_nano"), ("admit", "retry"), ("admit", "call_kind")),
+        *(("settle", "call"), ("settle", "cost_nano"), ("release", "call"), ("finish", "steps")),
+        *(("finish", "spent_nano"), ("approval", "request"), ("approval", "digest"), ("approval", "expires_ns")),
+        *(("decision", "request"), ("decision", "approved")),
+    ],
+)
+def test_what_spending_steps_and_approvals_rest_on_must_be_there(kind, name):
+    """Missing or null in any event of its kind, it is an error that names it (field case 11)."""
+    places = [index for index, (told, _) in enumerate(WHOLE) if told == kind]
+    assert places
+    for index in places:
+        for told in (without(index, name), with_field(index, **{name: None})):
+            with pytest.raises(ReplayError, match=rf"event {index} \({kind}\): {name}"):
+                replay(told)
+
+
+@pytest.mark.parametrize(("index", "name"), FIELDS, ids=str)
+def test_no_lost_field_turns_a_breach_into_obedience(index, name):
+    """The audit of a log that breaks its step limit: an error, or the breach, whatever field is gone."""
+    limits = {**LIMITS.to_mapping(), "max_steps": 1}
+    broken = [(kind, dict(data)) for kind, data in WHOLE]
+    broken[0][1]["limits"] = limits
+    breaches = {breach.guarantee for breach in check_run(events(*broken))}
+    assert "G2" in breaches
+    for change in ({}, {name: None}):
+        changed = [(kind, dict(data)) for kind, data in broken]
+        del changed[index][1][name]
+        changed[index][1].update(change)
+        try:
+            assert breaches <= {breach.guarantee for breach in check_run(events(*changed))}
+        except ReplayError:
+            continue
+
+
 @pytest.mark.parametrize("change", [{"max_steps": "5"}, {"max_steps": -1}, {"max_cost_usd": True}, {"max_stepz": 5}])
 def test_limits_that_cannot_be_read_are_an_error(change):
     """Each by its own name."""

@@ -13,8 +13,9 @@ from failstop.runtime.agent.planner import Action, History, Seen, ToolCall
 from failstop.runtime.agent.tools import Tool
 from failstop.runtime.limits import Limits
 from failstop.runtime.policies.pipeline import PolicyContext, PolicyDecision, PolicyPipeline
+from failstop.runtime.policies.retry import RetryContainer
 from failstop.runtime.risk import RiskTier
-from failstop.runtime.stops import RepeatStop, StepStop, ToolCallStop
+from failstop.runtime.stops import CostStop, RepeatStop, StepStop, ToolCallStop
 from failstop.runtime.tests.scripted import FACES, Scripted, World
 
 if TYPE_CHECKING:
@@ -267,6 +268,60 @@ def test_turns_that_dispatch_nothing_are_found_to_repeat(action: Action) -> None
     assert planner.turns == 4
 
 
+def test_an_unknown_tool_repeats_whatever_the_order_of_its_keys() -> None:
+    """It costs a step each time and enters the history like a known one, reordered or as JSON text (field case 32)."""
+    same: list[Any] = [{"a": 1, "b": [2]}, {"b": [2], "a": 1}, '{ "b": [ 2 ],\n "a": 1 }']
+    planner = Endless(lambda n: Action(calls=(ToolCall("no_such_tool", same[n % 3]),)))
+    result = World().loop(Limits(max_steps=50, max_repeats=4)).run(planner, "goal")
+    assert isinstance(result.stop, RepeatStop)
+    assert (planner.turns, result.snapshot.steps) == (5, 4)
+
+
+@pytest.mark.parametrize("action", [Action.use("look"), Action(), Action.use("no_such_tool")])
+def test_the_largest_number_of_repeats_that_is_accepted_can_still_fire(action: Action) -> None:
+    """As many as there are steps: the turn after them is a repetition before it is a step (field case 31)."""
+    result = World().loop(Limits(max_steps=3, max_repeats=3)).run(Endless(lambda _: action), "goal")
+    assert isinstance(result.stop, RepeatStop)
+    assert result.snapshot.steps == 3
+
+
+def test_events_of_other_kinds_in_between_do_not_hide_a_repetition() -> None:
+    """Retries, a model's calls, pauses and a sub-agent's turns: the planner's own turns alone count (field case 31)."""
+    world = World()
+    loop = world.loop(Limits(max_repeats=3))
+
+    def delegate(context: Any) -> None:
+        loop.run(Scripted(*[Action.use("look", n=n) for n in range(5)]), "inner goal", parent=context)
+        tries.append(len(tries))
+        if len(tries) % 3:
+            raise OSError("again")
+
+    tries: list[int] = []
+    world.tools.register(
+        Tool(
+            name="delegate",
+            fn=delegate,
+            tier=RiskTier.IRREVERSIBLE,
+            cost=0,
+            retries=RetryContainer(5, clock=world.clock),
+            with_context=True,
+        )
+    )
+    run = loop.start("goal")
+
+    def asks_a_model(_: int) -> Action:
+        for _time in range(4):
+            run.context.call(lambda: "thought", cost=0)
+        return Action.use("delegate")
+
+    planner = Endless(asks_a_model)
+    result = loop.drive(run, planner)
+    while result.outcome is Outcome.NEEDS_APPROVAL:
+        result = loop.resume(run, {result.pending[0].id: True})
+    assert isinstance(result.stop, RepeatStop)
+    assert planner.turns == 4
+
+
 def test_the_calls_of_an_action_are_compared_in_their_order() -> None:
     """[a, b] then [b, a] is no repetition, and neither is [a] then [a, a]."""
     a, b = ToolCall("look", {"n": 1}), ToolCall("look", {"n": 2})
@@ -306,6 +361,44 @@ def test_pausing_does_not_renew_the_repeats() -> None:
         result = loop.resume(result.run, {result.pending[0].id: True})
     assert isinstance(result.stop, RepeatStop)
     assert len(world.done) == 3
+
+
+def test_no_counter_is_renewed_by_a_pause() -> None:
+    """What was spent, dispatched and retried before the question is what the run goes on with (field case 41)."""
+    world = World()
+    failures = [OSError("again"), None]
+
+    def flaky() -> None:
+        error = failures.pop(0)
+        if error is not None:
+            raise error
+
+    world.add("flaky", does=flaky, cost="0.1", retries=RetryContainer(1, clock=world.clock))
+    loop = world.loop(Limits(max_cost_usd="0.25", max_steps=9, max_tool_calls=9, max_retries=1))
+    paused = loop.run(Scripted(Action.use("flaky"), Action.use("pay"), *[Action.use("flaky")] * 9), "goal")
+    before = paused.snapshot
+    assert (before.committed_nano, before.steps, before.tool_calls, before.retries) == (200_000_000, 2, 2, 1)
+    result = loop.resume(paused.run, {paused.pending[0].id: True})
+    after = result.snapshot
+    assert (after.committed_nano, after.steps, after.tool_calls, after.retries) == (200_000_000, 3, 3, 1)
+    assert isinstance(result.stop, CostStop)
+
+
+@pytest.mark.parametrize("run", FACES)
+def test_sub_agents_of_sub_agents_draw_from_the_same_steps(run: Any) -> None:
+    """However deep, and whatever limits the inner loops give themselves (field case 41)."""
+    world = World()
+    inner = world.loop(Limits(max_steps=1000))
+
+    def delegate(context: Any, depth: int) -> None:
+        act = Action.use("delegate", depth=depth - 1) if depth else Action.use("look")
+        inner.run(Endless(lambda _: act), "inner goal", parent=context)
+
+    world.tools.register(Tool(name="delegate", fn=delegate, tier=RiskTier.READ, cost=0, with_context=True))
+    result = run(world.loop(Limits(max_steps=9)), Endless(lambda _: Action.use("delegate", depth=3)))
+    assert isinstance(result.stop, StepStop)
+    assert result.snapshot.steps == 9
+    assert len(world.done) == 5
 
 
 def test_a_tool_that_starts_a_sub_agent_draws_from_its_parents_steps() -> None:

@@ -59,6 +59,28 @@ class TestBothWays:
         assert ctx.snapshot().committed_nano == 200_000_000
         assert ctx.get_partial_result() == "half"
 
+    @pytest.mark.parametrize("cut", [1, 2, 3])
+    def test_after_a_stream_that_broke_the_next_attempt_begins_with_nothing(self, isolate, cut):
+        """The partial is dropped and not appended to, and both attempts are charged (field case 39)."""
+        whole = ['{"path":', ' "a', '"}']
+
+        def source(attempt):
+            yield from whole[:cut] if attempt == 1 else whole
+            if attempt == 1:
+                raise ConnectionError("cut")
+
+        ctx = context()
+        with pytest.raises(ConnectionError):
+            list(ctx.stream(source, 1, reserve="0.20", cost=lambda _: "0.05", isolate=isolate))
+        assert ctx.get_partial_result() == "".join(whole[:cut])
+        again = ctx.stream(source, 2, reserve="0.20", cost=lambda _: "0.05", isolate=isolate)
+        next(again)
+        assert ctx.get_partial_result() == whole[0]
+        assert list(again) == whole[1:]
+        shot = ctx.snapshot()
+        assert (shot.committed_nano, shot.reserved_nano, shot.steps) == (250_000_000, 0, 2)
+        assert [node.status for node in ctx.graph.nodes()] == ["error", "ok"]
+
     def test_a_stream_that_trickles_for_ever_ends_at_the_deadline(self, isolate):
         """One chunk a second, no end: the deadline is checked at each."""
         clock = VirtualClock()
@@ -85,8 +107,25 @@ class TestBothWays:
             next(ctx.stream(words, "a", cost=0, isolate=isolate))
 
 
+@pytest.mark.parametrize(("pause_s", "ended_s", "passed_on"), [(1, 5, 4), (2, 6, 2), (7, 7, 0)])
+def test_in_place_a_trickle_ends_at_the_first_chunk_after_the_deadline(pause_s, ended_s, passed_on):
+    """That is the slack, the time from one chunk to the next; the late chunk is not passed on (field case 42)."""
+    clock = VirtualClock()
+
+    def trickle():
+        while True:
+            clock.advance_ns(pause_s * 10**9)
+            yield "x"
+
+    got = []
+    with pytest.raises(TimeStop):
+        got.extend(context(clock, max_seconds=5).stream(trickle, cost="0.01"))
+    assert clock.now_ns() == ended_s * 10**9
+    assert len(got) == passed_on
+
+
 def test_a_source_that_falls_silent_is_left_behind_at_the_deadline():
-    """One chunk, then nothing for ever: on its own thread the consumer is freed."""
+    """One chunk, then nothing for ever: on its own thread the consumer is freed (field case 42)."""
     clock = VirtualClock()
     taken, silent = threading.Event(), threading.Event()
 
