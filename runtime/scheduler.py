@@ -9,6 +9,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, ClassVar
 
+from failstop.runtime.callbacks import run_reported
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -18,7 +20,7 @@ _COMPACT_ABOVE = 64
 class DeadlineScheduler:
     """Runs callbacks at monotonic times; the thread starts with the first alarm and never keeps the process alive.
 
-    Callbacks must be short: they run one after the other. One that raises is reported through `threading.excepthook`
+    Callbacks must be short: they run one after the other. What one raises is reported through `threading.excepthook`,
     and the others still run.
     """
 
@@ -29,8 +31,9 @@ class DeadlineScheduler:
         self._now_ns = now_ns or time.monotonic_ns
         self._heap: list[tuple[int, int, ScheduledAlarm]] = []
         self._order = itertools.count()
-        self._changed = threading.Condition(threading.Lock())
-        self._cancelled = 0
+        # Re-entrant: a signal handler may set an alarm in the middle of another one's.
+        self._changed = threading.Condition(threading.RLock())
+        self._compact_above = _COMPACT_ABOVE
         self._thread: threading.Thread | None = None
 
     @classmethod
@@ -48,29 +51,32 @@ class DeadlineScheduler:
         cls._shared = None
 
     def call_at(self, when_ns: int, callback: Callable[[], None]) -> ScheduledAlarm:
-        """Run `callback` once `now_ns()` has reached `when_ns`."""
-        alarm = ScheduledAlarm(self, callback)
+        """Run `callback` once `now_ns()` has reached `when_ns`; raises RuntimeError if no thread can be started."""
+        alarm = ScheduledAlarm(callback)
         with self._changed:
+            self._start_if_dead()
             heapq.heappush(self._heap, (when_ns, next(self._order), alarm))
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="failstop-deadlines", daemon=True)
-                self._thread.start()
+            self._drop_cancelled()
             self._changed.notify()
         return alarm
 
     def pending(self) -> int:
         """Count the alarms that are neither run nor cancelled."""
         with self._changed:
-            return len(self._heap) - self._cancelled
+            return sum(alarm.live for _, _, alarm in self._heap)
 
-    def note_cancelled(self) -> None:
-        """Count a cancelled alarm and drop all of them once they are most of the heap, so that memory stays flat."""
-        with self._changed:
-            self._cancelled += 1
-            if self._cancelled > _COMPACT_ABOVE and self._cancelled * 2 > len(self._heap):
-                self._heap = [entry for entry in self._heap if entry[2].live]
-                heapq.heapify(self._heap)
-                self._cancelled = 0
+    def _start_if_dead(self) -> None:
+        if self._thread is None or not self._thread.is_alive():
+            thread = threading.Thread(target=self._run, name="failstop-deadlines", daemon=True)
+            thread.start()
+            self._thread = thread
+
+    def _drop_cancelled(self) -> None:
+        """Keep memory flat, however many alarms are cancelled before their time; cancelling itself takes no lock."""
+        if len(self._heap) > self._compact_above:
+            self._heap = [entry for entry in self._heap if entry[2].live]
+            heapq.heapify(self._heap)
+            self._compact_above = max(_COMPACT_ABOVE, 2 * len(self._heap))
 
     def _run(self) -> None:
         while True:
@@ -85,40 +91,32 @@ class DeadlineScheduler:
                 wait_ns = self._heap[0][0] - self._now_ns()
                 if wait_ns <= 0:
                     alarm = heapq.heappop(self._heap)[2]
-                    if not alarm.live:
-                        self._cancelled = max(0, self._cancelled - 1)
-                        continue
-                    alarm.live = False
-                    return alarm
+                    if alarm.live:
+                        return alarm
+                    continue
                 self._changed.wait(min(wait_ns / 1e9, threading.TIMEOUT_MAX))
 
 
 class ScheduledAlarm:
     """A callback pending on the scheduler."""
 
-    def __init__(self, scheduler: DeadlineScheduler, callback: Callable[[], None]) -> None:
-        self._scheduler = scheduler
+    def __init__(self, callback: Callable[[], None]) -> None:
         self._callback: Callable[[], None] | None = callback
-        self.live = True
+
+    @property
+    def live(self) -> bool:
+        """True until it was run or cancelled."""
+        return self._callback is not None
 
     def cancel(self) -> None:
         """Drop the callback; harmless once it has run."""
-        if self.live:
-            self.live = False
-            self._callback = None
-            self._scheduler.note_cancelled()
+        self._callback = None
 
     def fire(self) -> None:
         """Run the callback; what it raises is reported and goes no further."""
         callback, self._callback = self._callback, None
-        if callback is None:
-            return
-        try:
-            callback()
-        except Exception as error:  # noqa: BLE001 - one bad callback must not end every other chain's deadline
-            threading.excepthook(
-                threading.ExceptHookArgs((type(error), error, error.__traceback__, threading.current_thread()))
-            )
+        if callback is not None:
+            run_reported(callback)
 
 
 if hasattr(os, "register_at_fork"):

@@ -10,6 +10,7 @@ import pytest
 from failstop.runtime.cancellation import CancellationToken
 from failstop.runtime.clock import SystemClock, VirtualClock
 from failstop.runtime.scheduler import DeadlineScheduler
+from failstop.runtime.stops import TimeStop
 
 
 class TestVirtualClock:
@@ -68,10 +69,8 @@ class TestDeadlineScheduler:
 
         # All are due already when the thread first looks, so the heap alone decides.
         with scheduler._changed:
-            scheduler._thread = threading.Thread(target=scheduler._run, daemon=True)
-        for number in range(50):
-            scheduler.call_at(now - number, lambda number=number: ring(number))
-        scheduler._thread.start()
+            for number in range(50):
+                scheduler.call_at(now - number, lambda number=number: ring(number))
         assert done.wait(5)
         assert order == list(range(49, -1, -1))
         assert len(threads) == 1
@@ -88,6 +87,47 @@ class TestDeadlineScheduler:
         scheduler.call_at(now + 1, done.set)
         assert done.wait(5)
         assert [report.exc_type for report in reported] == [ZeroDivisionError]
+
+    def test_a_stop_in_a_callback_does_not_end_the_thread(self, monkeypatch):
+        """A Stop is no Exception, and a callback that calls into its dead chain raises one."""
+        reported = []
+        monkeypatch.setattr(threading, "excepthook", reported.append)
+        scheduler = DeadlineScheduler()
+        done = threading.Event()
+
+        def stopped():
+            raise TimeStop
+
+        now = time.monotonic_ns()
+        scheduler.call_at(now, stopped)
+        scheduler.call_at(now + 1, done.set)
+        assert done.wait(5)
+        assert [report.exc_type for report in reported] == [TimeStop]
+
+    def test_a_thread_that_could_not_be_started_is_started_for_the_next_alarm(self, monkeypatch):
+        """The alarm that failed leaves nothing behind, and the next one rings."""
+        scheduler = DeadlineScheduler()
+        done = threading.Event()
+
+        def refused(_):
+            raise RuntimeError("can't start new thread")
+
+        with monkeypatch.context() as patched, pytest.raises(RuntimeError, match="can't start"):
+            patched.setattr(threading.Thread, "start", refused)
+            scheduler.call_at(0, lambda: 1 / 0)
+        assert scheduler.pending() == 0
+        scheduler.call_at(0, done.set)
+        assert done.wait(5)
+
+    def test_a_dead_thread_is_replaced(self):
+        """Whatever ended it, the next alarm rings."""
+        scheduler = DeadlineScheduler()
+        scheduler._thread = threading.Thread(target=lambda: None)
+        scheduler._thread.start()
+        scheduler._thread.join(5)
+        done = threading.Event()
+        scheduler.call_at(0, done.set)
+        assert done.wait(5)
 
     def test_cancelled_alarms_leave_no_memory_behind(self):
         """A million contexts that close early must not pile up in the heap until their deadlines."""
@@ -130,3 +170,56 @@ class TestCancellationToken:
         token.cancel()
         token.subscribe(lambda: heard.append("late"))()
         assert heard == ["early", "late"]
+
+    def test_a_subscriber_that_raises_keeps_no_other_from_being_told(self, monkeypatch):
+        """Its error is reported, a Stop too; the canceller may be the thread of every deadline."""
+        reported = []
+        monkeypatch.setattr(threading, "excepthook", reported.append)
+        token = CancellationToken()
+        heard = []
+
+        def stopped():
+            raise TimeStop
+
+        for callback in (lambda: 1 / 0, stopped, lambda: heard.append("told")):
+            token.subscribe(callback)
+        assert token.cancel()
+        assert heard == ["told"]
+        assert [report.exc_type for report in reported] == [ZeroDivisionError, TimeStop]
+
+    def test_a_hook_that_raises_keeps_nobody_from_being_told_either(self, monkeypatch):
+        """Reporting is a courtesy."""
+        monkeypatch.setattr(threading, "excepthook", lambda _: 1 / 0)
+        token = CancellationToken()
+        heard = []
+        token.subscribe(lambda: 1 / 0)
+        token.subscribe(lambda: heard.append("told"))
+        token.cancel()
+        assert heard == ["told"]
+
+    @pytest.mark.parametrize("early", [True, False])
+    def test_a_signal_that_cancels_in_the_middle_of_a_subscription_is_heard_once(self, early):
+        """Nothing waits for itself, and the subscriber is told once, whether the signal came before it was noted."""
+        token = CancellationToken()
+        heard = []
+
+        class Interrupted(dict):
+            def __setitem__(self, key, callback):
+                if early:
+                    token.cancel("signal")
+                super().__setitem__(key, callback)
+                token.cancel("signal")
+
+        token._callbacks = Interrupted()
+        token.subscribe(lambda: heard.append("told"))
+        token.cancel("later")
+        assert (heard, token.reason) == (["told"], "signal")
+
+    def test_waiting_for_a_cancellation_by_another_thread_ends_with_it(self):
+        """And a time-out without one says so."""
+        token = CancellationToken()
+        assert not token.wait(0)
+        canceller = threading.Thread(target=token.cancel)
+        canceller.start()
+        assert token.wait(5)
+        canceller.join(5)
