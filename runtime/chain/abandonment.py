@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from failstop.runtime.chain import frames
+from failstop.runtime.chain.dispatch import Abandoned
 from failstop.runtime.chain.graph import OWN_FRAME
-from failstop.runtime.chain.isolation import Abandoned
+from failstop.runtime.stops import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -24,34 +27,57 @@ async def await_or_abandon(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
-    """Await the call as a task of its own; raises Abandoned when the token is set first, or what the call raised."""
+    """Await the call as a task of its own; raises Abandoned when the token is set first, or what the call raised.
+
+    The task ends the dispatch itself, however often its caller is cancelled meanwhile, and when its loop is closed.
+    """
     dispatch.thread = OWN_FRAME
-    task = _start(dispatch, fn, args, kwargs)
+    dispatch.leave_thread()
+    left: list[bool] = []
+    task = _start(dispatch, left, fn, args, kwargs)
     stopped = asyncio.Event()
     unsubscribe = _signal(token, stopped)
     watcher = asyncio.ensure_future(stopped.wait())
     try:
         await asyncio.wait({task, watcher}, return_when=asyncio.FIRST_COMPLETED)
-    except asyncio.CancelledError:
-        task.cancel()
-        await asyncio.wait({task, watcher}, return_when=asyncio.FIRST_COMPLETED)
-        _settle_when_done(dispatch, task)
+        if not task.done():
+            raise Abandoned  # noqa: TRY301 - told just below, where every other end is told
+    except BaseException as error:
+        left.append(True)
+        dispatch.handed_over = dispatch.begun
+        _cancel(task)
+        if isinstance(error, asyncio.CancelledError):
+            await asyncio.wait({task, watcher}, return_when=asyncio.FIRST_COMPLETED)
         raise
     finally:
         unsubscribe()
-        watcher.cancel()
-    if not task.done():
-        task.cancel()
-        _settle_when_done(dispatch, task)
-        raise Abandoned
-    return _settle(dispatch, task, "ok")
+        _cancel(watcher)
+    return task.result()
 
 
 def _start(
-    dispatch: Dispatch, fn: Callable[..., Awaitable[Any]], args: tuple[Any, ...], kwargs: dict[str, Any]
+    dispatch: Dispatch,
+    left: list[bool],
+    fn: Callable[..., Awaitable[Any]],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
 ) -> asyncio.Task[Any]:
+    def outcome(word: str) -> str:
+        return "abandoned" if left else word
+
     async def run() -> Any:
-        return await fn(*args, **kwargs)
+        dispatch.begun = True
+        try:
+            value = await _awaitable(fn, fn(*args, **kwargs))
+            dispatch.succeed(value, lambda: outcome("ok"))
+        except BaseException as error:
+            if dispatch.open:
+                dispatch.fail(error, outcome("error"))
+            # What an abandoned call raised ends here: nobody waits for it.
+            if left and isinstance(error, Exception):
+                return None
+            raise
+        return value
 
     outer = frames.current.set(dispatch.frame)
     try:
@@ -60,35 +86,28 @@ def _start(
         frames.current.reset(outer)
 
 
+def _cancel(task: asyncio.Future[Any]) -> None:
+    # On a loop that has closed nothing runs any more; its tasks end as their coroutines are dropped.
+    with contextlib.suppress(RuntimeError):
+        task.cancel()
+
+
+def _awaitable(fn: Callable[..., Any], value: Any) -> Awaitable[Any]:
+    if not inspect.isawaitable(value):
+        raise ConfigurationError("fn", fn, "an async function; a plain one is called with call()")
+    return value
+
+
 def _signal(token: CancellationToken, stopped: asyncio.Event) -> Callable[[], None]:
     loop = asyncio.get_running_loop()
+    # Weakly, or the token would keep the tasks of a loop that was closed under them, and they would never end.
+    event = weakref.ref(stopped)
 
     def tell() -> None:
+        waiting = event()
         # A loop that has closed has no caller left to tell.
         with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(stopped.set)
+            if waiting is not None:
+                loop.call_soon_threadsafe(waiting.set)
 
     return token.subscribe(tell)
-
-
-def _settle_when_done(dispatch: Dispatch, task: asyncio.Task[Any]) -> None:
-    if task.done():
-        _settle_late(dispatch, task)
-    else:
-        task.add_done_callback(lambda ended: _settle_late(dispatch, ended))
-
-
-def _settle_late(dispatch: Dispatch, task: asyncio.Task[Any]) -> None:
-    """Charge a call that nobody waits for; its value and its error end here."""
-    with contextlib.suppress(BaseException):
-        _settle(dispatch, task, "abandoned")
-
-
-def _settle(dispatch: Dispatch, task: asyncio.Task[Any], outcome: str) -> Any:
-    try:
-        value = task.result()
-    except BaseException as error:
-        dispatch.fail(error, "error" if outcome == "ok" else outcome)
-        raise
-    dispatch.succeed(value, outcome)
-    return value

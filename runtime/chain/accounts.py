@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
+from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from failstop.runtime.cores import ledger as core
 from failstop.runtime.limits import UNLIMITED, Limits, count_or_unlimited
 from failstop.runtime.stops import (
     ClosedStop,
+    ConfigurationError,
     CostStop,
     HaltedStop,
     RepeatStop,
@@ -71,30 +75,107 @@ class Snapshot:
 
 
 class Chain:
-    """What the ledgers of a root and its children share: one lock, one clock, one log, the calls that wait."""
+    """What the ledgers of a root and its children share: one lock, one clock, one log, the calls that wait.
 
-    __slots__ = ("audit", "lock", "names", "now_ns", "origin_ns", "released", "waiters")
+    A critical section is ``with chain, chain.lock``. The lock is not re-entrant, and a signal handler or a generator
+    that the garbage collector closes may come in the middle of a section of the same thread: what these do is posted,
+    and is done at once or by whoever holds the lock, before anything more is admitted.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "audit",
+        "forked",
+        "holding",
+        "lock",
+        "names",
+        "now_ns",
+        "origin_ns",
+        "posted",
+        "released",
+        "waiters",
+    )
 
     def __init__(self, clock: Clock, audit: AuditSink | None) -> None:
         self.lock = threading.Lock()
         self.now_ns = clock.now_ns
-        self.origin_ns = clock.now_ns()
+        self.origin_ns = _checked_origin(clock.now_ns())
         self.audit = audit
         self.released = 0
         self.names: set[str] = set()
         self.waiters: list[Callable[[], None]] = []
+        self.holding: dict[int, int] = {}
+        """Which thread each call that holds money belongs to; negative if that thread is not inside of the call."""
+        self.posted: deque[Callable[[], None]] = deque()
+        self.forked = False
+        _chains.add(self)
+
+    def __enter__(self) -> Self:
+        if self.forked:
+            raise HaltedStop(detail="this chain belongs to the process that this one was forked from; open a new one")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.posted:
+            self.drain()
+
+    def post(self, action: Callable[[], None]) -> None:
+        """Do this as a section, now or as soon as whoever holds the lock lets go of it; it never waits."""
+        self.posted.append(action)
+        self.drain()
+
+    def catch_up(self) -> None:
+        """Do what was posted; the caller holds the lock."""
+        while self.posted:
+            self.posted.popleft()()
+
+    def belongs_to_parent(self) -> None:
+        """Refuse every section: in a forked child this is a copy, and its lock may be held by a thread that is gone."""
+        self.forked = True
+        # Never done: it keeps the quick call, which looks for what was posted, out as well.
+        self.posted.append(self.belongs_to_parent)
+        self.lock._at_fork_reinit()  # type: ignore[attr-defined]  # noqa: SLF001 - what the standard library does here
+
+    def drain(self) -> None:
+        """Do what was posted, unless somebody else holds the lock: they will."""
+        while self.posted and not self.forked and self.lock.acquire(blocking=False):
+            try:
+                self.catch_up()
+            finally:
+                self.lock.release()
+
+
+_chains: weakref.WeakSet[Chain] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for chain in list(_chains):
+        chain.belongs_to_parent()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def _checked_origin(now_ns: object) -> int:
+    # Below zero a deadline would read as none.
+    if type(now_ns) is not int or now_ns < 0:
+        raise ConfigurationError("clock", now_ns, "a clock whose now_ns() is a whole number, zero or more")
+    return now_ns
 
 
 class Account:
     """The state of one set of limits, and the stop that ended it."""
 
-    __slots__ = ("bounds", "name", "started_ns", "state", "stop")
+    __slots__ = ("bounds", "halted", "name", "started_ns", "state", "stop")
 
     def __init__(self, name: str, limits: Limits, started_ns: int) -> None:
         self.name = name
         self.state = core.INITIAL
         self.started_ns = started_ns
         self.stop: Stop | None = None
+        self.halted: Stop | None = None
+        """A stop by hand, from the moment it was asked for; it becomes `stop` in a section."""
         self.bounds: core.Bounds = (
             limits.max_cost_nano,
             count_or_unlimited(limits.max_steps),

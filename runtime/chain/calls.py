@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import functools
 from threading import get_ident
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from failstop.runtime.chain import frames, isolation
 from failstop.runtime.chain.abandonment import await_or_abandon
 from failstop.runtime.chain.charging import Cost, asked_for, charged_for
 from failstop.runtime.chain.decision import Decision
-from failstop.runtime.chain.dispatch import Boundary, Dispatch, Request
+from failstop.runtime.chain.dispatch import Abandoned, Boundary, Dispatch, Request
+from failstop.runtime.chain.partial import PartialResultBuffer
 from failstop.runtime.chain.streaming import chunks_from_thread, chunks_in_place, stream_chunks
-from failstop.runtime.chain.waiting import QUICK_WAY, enter, enter_async
+from failstop.runtime.chain.waiting import enter, enter_async
 from failstop.runtime.cores.ledger import ADMITTED, NO_ESTIMATE, admit, settle
 from failstop.runtime.limits import UNLIMITED
 from failstop.runtime.money import Amount, Money
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 
     from failstop.runtime.cancellation import CancellationToken
     from failstop.runtime.chain.ledger import Ledger
-    from failstop.runtime.chain.partial import PartialResultBuffer
     from failstop.runtime.clock import Clock
 
 T = TypeVar("T")
@@ -77,16 +78,17 @@ class Calls:
         payload = isolation.checked_payload(fn, args, kwargs) if isolate == "process" else b""
 
         def attempt(retry: bool) -> Any:
-            dispatch = enter(self._boundary, request, retry)
-            if isolate == "process":
-                return isolation.in_process(dispatch, self.token, payload)
-            if isolate == "thread":
-                return isolation.on_thread(dispatch, self.token, fn, args, kwargs)
-            return isolation.in_place(dispatch, fn, args, kwargs)
+            with Dispatch(self._boundary, request, retry) as dispatch:
+                enter(dispatch)
+                if isolate == "process":
+                    return isolation.in_process(dispatch, self.token, payload)
+                if isolate == "thread":
+                    return isolation.on_thread(dispatch, self.token, fn, args, kwargs)
+                return isolation.in_place(dispatch, fn, args, kwargs)
 
         try:
-            value: T = self._retrying(retries).run(attempt, self._may_wait_ns) if retries else attempt(False)
-        except isolation.Abandoned:
+            value: T = self._retrying(retries).run(attempt, self._wait_ns) if retries else attempt(False)
+        except Abandoned:
             raise self._boundary.stop_now() from None
         self._last_value = value
         return value
@@ -116,6 +118,9 @@ class Calls:
             if not known:
                 asked = asked_for(reserve, cost)
             elif cost is None:
+                if self._ledger.account.bounds[0] >= 0:
+                    # It will hold all that is left: what it calls, on other threads too, must not wait for it.
+                    return self._call_in_full(fn, *args, kind=kind)
                 asked = NO_ESTIMATE
             elif type(cost) is Money and cost.nano >= 0:
                 asked = cost.nano
@@ -126,40 +131,44 @@ class Calls:
                 known = asked != NO_ESTIMATE
             ledger = self._ledger
             account = ledger.account
-            now_ns = ledger.now_ns
+            chain = ledger.chain
             lock = ledger.lock
-            lock.acquire()
-            try:
-                start_ns = now_ns()
-                before = account.state
-                state, verdict = admit(before, account.bounds, asked, tool, False, start_ns)
-                admitted = verdict == ADMITTED and not self.closed
-                if admitted:
-                    account.state = state
-                    number = state[2] + ledger.chain.released
-            finally:
-                lock.release()
-            if not admitted:
-                return self._call_in_full(fn, *args, reserve=reserve, cost=cost, kind=kind)
-            held = asked if asked >= 0 else state[1] - before[1]
-            paid = held
+            now_ns = ledger.now_ns
+            admitted = False
             status = "error"
             try:
+                # `with`, and inside of `try`: an interrupt between the two could lose the lock or what is held.
+                with lock:
+                    start_ns = now_ns()
+                    before = account.state
+                    state, verdict = admit(before, account.bounds, asked, tool, False, start_ns)
+                    if verdict == ADMITTED and not self.closed and not chain.posted:
+                        number = state[2] + chain.released
+                        held = paid = state[1] - before[1]
+                        account.state = state
+                        admitted = True
+                        if held:
+                            chain.holding[number] = get_ident()
+                if not admitted:
+                    return self._call_in_full(fn, *args, reserve=reserve, cost=cost, kind=kind)
                 value = fn(*args) if args else fn()
+                if type(value) is CoroutineType:
+                    isolation.returned(fn, value)
                 if not known:
                     paid = charged_for(cost, value, held)[0]
                 status = "ok"
             finally:
-                if held or paid:
-                    lock.acquire()
-                    try:
-                        account.state = settle(account.state, account.bounds, held, paid)
-                        if paid > held or ledger.chain.waiters:
-                            ledger.after_settlement(held, paid)
-                    finally:
-                        lock.release()
-                frame = frames.current.get()
-                self._record((number, frame, get_ident(), self.name, kind, label, start_ns, now_ns(), paid, status))
+                if admitted:
+                    if held or paid:
+                        with lock:
+                            account.state = settle(account.state, account.bounds, held, paid)
+                            chain.holding.pop(number, None)
+                            if paid > held or chain.waiters:
+                                ledger.after_settlement(held, paid)
+                    if chain.posted:
+                        chain.drain()
+                    frame = frames.current.get()
+                    self._record((number, frame, get_ident(), self.name, kind, label, start_ns, now_ns(), paid, status))
             self._last_value = value
             return value
 
@@ -184,12 +193,13 @@ class Calls:
         request = self._request(fn, reserve, cost, kind, wait, name, tokens)
 
         async def attempt(retry: bool) -> Any:
-            dispatch = await enter_async(self._boundary, request, retry)
-            return await await_or_abandon(dispatch, self.token, fn, args, kwargs)
+            with Dispatch(self._boundary, request, retry) as dispatch:
+                await enter_async(dispatch)
+                return await await_or_abandon(dispatch, self.token, fn, args, kwargs)
 
         try:
-            value: T = await (self._retrying(retries).arun(attempt, self._may_wait_ns) if retries else attempt(False))
-        except isolation.Abandoned:
+            value: T = await (self._retrying(retries).arun(attempt, self._wait_ns) if retries else attempt(False))
+        except Abandoned:
             raise self._boundary.stop_now() from None
         self._last_value = value
         return value
@@ -217,12 +227,17 @@ class Calls:
         if isolate not in {None, "thread"}:
             raise ConfigurationError("isolate", isolate, '"thread" or None for a stream')
         return stream_chunks(
-            lambda: enter(self._boundary, request, False),
+            Dispatch(self._boundary, request),
             self._boundary,
             self.token,
-            self.partial,
+            self._begin_partial,
             lambda: source(self.token, lambda: fn(*args, **kwargs)),
         )
+
+    def _begin_partial(self) -> PartialResultBuffer:
+        """Show the newest stream's chunks."""
+        self.partial = PartialResultBuffer()
+        return self.partial
 
     def reserve(
         self, amount: Amount | None = None, *, kind: Kind = "llm", wait: bool = True, name: str = "reserved"
@@ -231,9 +246,13 @@ class Calls:
 
         amount: dollars, the upper bound; None for all that is left. End it once: settle(actual), fail(error), or
         release() if the dispatch never began. A later call of the same thread that needs what this holds would wait
-        for itself; give that one ``wait=False``.
+        for itself: it raises Contended at once.
         """
-        return enter(self._boundary, self._request(self.reserve, amount, None, kind, wait, name, None), False)
+        dispatch = Dispatch(self._boundary, self._request(self.reserve, amount, None, kind, wait, name, None))
+        with dispatch:
+            enter(dispatch)
+            dispatch.leave_thread()
+        return dispatch
 
     def wrap_llm_call(self, fn: Callable[..., Any], /, *args: Any, **options: Any) -> Decision:
         """Make an LLM call with the options of `call`; answers instead of raising when it may not run."""
@@ -253,7 +272,7 @@ class Calls:
         name: str | None,
         tokens: Callable[[Any], tuple[int, int]] | None,
     ) -> Request:
-        if kind not in {"llm", "tool"}:
+        if kind not in ("llm", "tool"):
             raise ConfigurationError("kind", kind, '"llm" or "tool"')
         return Request(name or _label(fn), kind == "tool", asked_for(reserve, cost), cost, wait, tokens)
 
@@ -262,10 +281,13 @@ class Calls:
             return retries
         return RetryContainer(retries, clock=self._clock, async_sleep_ns=self._clock.asleep_ns)
 
-    def _may_wait_ns(self, wait_ns: int) -> bool:
-        """A backoff that would end after the deadline is pointless."""
+    def _wait_ns(self, backoff_ns: int) -> int | None:
+        """No wait before a retry that would be refused anyway, and None where it would end after the deadline."""
+        if not self._ledger.retries_left:
+            return 0
         deadline_ns = self._ledger.deadline_ns
-        return deadline_ns == UNLIMITED or self._clock.now_ns() + wait_ns < deadline_ns
+        late = deadline_ns != UNLIMITED and self._clock.now_ns() + backoff_ns >= deadline_ns
+        return None if late else backoff_ns
 
     def _wrapped(self, fn: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Decision:
         try:
@@ -278,10 +300,5 @@ class Calls:
 
 
 def _label(fn: Callable[..., Any]) -> str:
-    try:
-        return fn.__name__
-    except AttributeError:
-        return type(fn).__name__
-
-
-QUICK_WAY.append(Calls.call.__code__)
+    name = getattr(fn, "__name__", None)
+    return name if type(name) is str else type(fn).__name__

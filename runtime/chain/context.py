@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from failstop.runtime.cancellation import CancellationToken
 from failstop.runtime.chain.calls import Calls
-from failstop.runtime.chain.dispatch import Boundary, Request
+from failstop.runtime.chain.dispatch import Boundary, Dispatch, Request
 from failstop.runtime.chain.graph import ExecutionGraph
 from failstop.runtime.chain.ledger import Ledger
 from failstop.runtime.chain.partial import PartialResultBuffer
@@ -22,6 +22,7 @@ from failstop.runtime.money import Amount, nano_up
 from failstop.runtime.stops import ConfigurationError, Stop
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import TracebackType
 
     from failstop.runtime.chain.accounts import AuditSink, Snapshot
@@ -50,7 +51,7 @@ class ExecutionContext(Calls):
         if not isinstance(limits, Limits):
             raise ConfigurationError("limits", limits, "failstop.runtime.Limits")
         clock = SystemClock() if clock is None else clock
-        self._open(name, limits, clock, Ledger.root(name, limits, clock, audit), None, policies)
+        self._open(name, limits, clock, Ledger.root(name, limits, clock, audit), None, policies, None)
 
     def _open(
         self,
@@ -60,6 +61,7 @@ class ExecutionContext(Calls):
         ledger: Ledger,
         graph: ExecutionGraph | None,
         policies: PolicyPipeline | None,
+        parent: ExecutionContext | None,
     ) -> None:
         self.name = name
         self.limits = limits
@@ -75,12 +77,15 @@ class ExecutionContext(Calls):
         self._boundary = Boundary(self, ledger, self.graph, policies)
         self._repeats = RepeatCounter(count_or_unlimited(limits.max_repeats))
         self._last_value: Any = None
+        # Downwards weakly, so that ended children go; upwards not, so that a grandchild is reached through its parent.
+        self._parent = parent
         self._children: weakref.WeakSet[ExecutionContext] = weakref.WeakSet()
         self._child_numbers = itertools.count(1)
-        self._family = threading.Lock()
+        self._family = threading.RLock()
         # A child without limits of its own shares its parent's account, whose alarm tells it.
-        rings = ledger.deadline_ns != UNLIMITED and ledger.account.name == name
-        self._alarm = clock.call_at(ledger.deadline_ns, self._expire) if rings else None
+        deadline_ns = ledger.account.bounds[4]
+        rings = deadline_ns != UNLIMITED and ledger.account.name == name
+        self._alarm = clock.call_at(deadline_ns, self._expire) if rings else None
 
     @property
     def stop(self) -> Stop | None:
@@ -108,12 +113,14 @@ class ExecutionContext(Calls):
         ledger = self._ledger.child(self, auto if name is None else name, limits, named=name is not None)
         child = ExecutionContext.__new__(ExecutionContext)
         child._open(  # noqa: SLF001 - its own class
-            auto if name is None else name, limits or self.limits, self._clock, ledger, self.graph, self._policies
+            auto if name is None else name, limits or self.limits, self._clock, ledger, self.graph, self._policies, self
         )
         with self._family:
             self._children.add(child)
         if self.token.cancelled:
             child._tell(self.token.reason)  # noqa: SLF001 - its own class
+        if self.closed:
+            child.close()
         return child
 
     def turn(self, fingerprint: str) -> None:
@@ -131,25 +138,26 @@ class ExecutionContext(Calls):
     def step(self, name: str) -> None:
         """Take one step for a turn in which nothing was dispatched; asks no policy. Raises a Stop."""
         request = Request(name, tool=False, asked=0, cost=0, wait=True)
-        enter(Boundary(self, self._ledger, self.graph, None), request, False).succeed(None)
+        with Dispatch(Boundary(self, self._ledger, self.graph, None), request) as dispatch:
+            enter(dispatch)
+            dispatch.succeed(None)
 
     def halt(self, reason: str) -> None:
-        """Stop the chain for good and tell the calls in flight; an earlier stop stays."""
-        self._ledger.halt(HALTED, reason)
-        self._tell(reason)
+        """Stop the chain for good and tell the calls in flight; an earlier stop stays.
+
+        Never waits for a lock of the chain, so a signal handler may call it. A child without limits of its own stops
+        what it shares with its parent; one with limits stops itself and its children.
+        """
+        try:
+            self._ledger.halt(HALTED, reason)
+        finally:
+            self._sharing()._tell(reason)  # noqa: SLF001 - its own class
 
     def close(self) -> None:
         """Take no more calls and tell those in flight; closes the children too. The chain's root may go on."""
-        if self.closed:
-            return
-        try:
-            self._ledger.close(self)
-        finally:
-            if self._alarm is not None:
-                self._alarm.cancel()
-            self.token.cancel("closed")
-            for child in self._living_children():
-                child.close()
+        failures = [failure for context in self._with_descendants() if (failure := context._close_alone())]  # noqa: SLF001 - its own class
+        if failures:
+            raise failures[0]
 
     def __enter__(self) -> Self:
         return self
@@ -167,15 +175,42 @@ class ExecutionContext(Calls):
     ) -> None:
         self.close()
 
+    def _close_alone(self) -> BaseException | None:
+        """Close this one, whatever fails on the way, which is given back."""
+        if self.closed:
+            return None
+        try:
+            self._ledger.close(self)
+        except BaseException as error:  # noqa: BLE001 - the caller raises it once all are closed
+            return error
+        finally:
+            if self._alarm is not None:
+                self._alarm.cancel()
+            self.token.cancel("closed")
+        return None
+
     def _expire(self) -> None:
-        self._ledger.halt(TIME)
-        self._tell("deadline")
+        try:
+            self._ledger.halt(TIME)
+        finally:
+            self._tell("deadline")
 
     def _tell(self, reason: str) -> None:
-        self.token.cancel(reason)
-        for child in self._living_children():
-            child._tell(reason)  # noqa: SLF001 - its own class
+        for context in self._with_descendants():
+            context.token.cancel(reason)
 
-    def _living_children(self) -> list[ExecutionContext]:
-        with self._family:
-            return list(self._children)
+    def _sharing(self) -> ExecutionContext:
+        """Give the topmost context with the ledger of this one."""
+        context = self
+        while context._parent is not None and context._parent._ledger is context._ledger:  # noqa: SLF001 - its own class
+            context = context._parent
+        return context
+
+    def _with_descendants(self) -> Iterator[ExecutionContext]:
+        """Give this one first and every living context below; a loop, since they may be nested as deep as memory."""
+        found = [self]
+        while found:
+            context = found.pop()
+            yield context
+            with context._family:  # noqa: SLF001 - its own class
+                found.extend(context._children)  # noqa: SLF001 - its own class

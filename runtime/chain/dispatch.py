@@ -1,26 +1,28 @@
 """One call from admission to settlement: policies first, then the ledger; whatever happens after, it is settled once.
 
 Policies come first because what they take can be given back without harm, while a step held for a moment at the
-ledger could make another caller stop the chain for good. A call that the ledger keeps out gives its policies' holds
-back before it waits.
+ledger could make another caller stop the chain for good. A chain that is over is refused before they are asked, and a
+call that the ledger keeps out gives their holds back before it waits.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from failstop.runtime.chain import frames
 from failstop.runtime.chain.accounts import closed_stop
 from failstop.runtime.chain.charging import Cost, charged_for
+from failstop.runtime.cores.ledger import HALTED
 from failstop.runtime.policies.pipeline import UNKNOWN_COST, PolicyContext, PolicyDecision, PolicyPipeline
 from failstop.runtime.stops import Denied, Stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import TracebackType
 
-    from failstop.runtime.chain.accounts import Owner
+    from failstop.runtime.chain.accounts import Chain, Owner
     from failstop.runtime.chain.graph import ExecutionGraph
     from failstop.runtime.chain.ledger import Ledger
     from failstop.runtime.money import Amount
@@ -52,27 +54,16 @@ class Boundary:
         self.graph = graph
         self.policies = policies
 
-    def open(self, request: Request, retry: bool, waiter: Callable[[], None] | None = None) -> Dispatch:
-        """Admit one dispatch; raises Stop, Denied, or Contended with `waiter` registered."""
-        decision = self._ask_policies(request)
-        try:
-            call, held, start_ns = self.ledger.admit(
-                self.owner, request.asked, request.tool, retry, request.label, waiter
-            )
-        except BaseException:
-            if self.policies is not None and decision is not None:
-                self.policies.release(decision)
-            raise
-        return Dispatch(self, request, retry, decision, call, held, start_ns)
-
     def stop_now(self) -> Stop:
         """Give the stop to raise for a call that was abandoned."""
         stop = self.ledger.stop
         return closed_stop(self.owner) if stop is None else stop.again()
 
-    def _ask_policies(self, request: Request) -> PolicyDecision | None:
+    def ask_policies(self, request: Request) -> PolicyDecision | None:
+        """Let the policies decide one call of a chain that is not over; raises Stop or Denied."""
         if self.policies is None:
             return None
+        self.ledger.refuse_if_over(self.owner)
         decision = self.policies.evaluate(
             PolicyContext(chain_id=self.ledger.chain, kind=request.kind, name=request.label, reserve_nano=request.asked)
         )
@@ -80,13 +71,37 @@ class Boundary:
             raise Denied(decision.policy_type, decision.reason, decision.degradation)
         return decision
 
+    def give_back(self, decision: PolicyDecision | None) -> None:
+        """Return what the policies took for a call that never began."""
+        if self.policies is not None and decision is not None:
+            self.policies.release(decision)
+
+    def report(self, decision: PolicyDecision | None, error: BaseException | None, cost_nano: int) -> None:
+        """Tell the policies how a call ended; one that cannot take it bounds nothing any more, so its chain stops.
+
+        The call itself stands as it is: taken for a failure it would be made again.
+        """
+        if self.policies is None or decision is None:
+            return
+        try:
+            self.policies.report(decision, error, cost_nano)
+        except Exception as failure:  # noqa: BLE001 - whatever a policy raises, the call has ended
+            self.ledger.halt(HALTED, f"a policy could not take the end of a call: {described(failure)}")
+
 
 class AlreadyEnded(RuntimeError):  # noqa: N818 - it tells what happened
     """A reservation was settled, failed or released a second time; the first time counts."""
 
 
+class Abandoned(BaseException):
+    """The chain stopped while the call ran; a signal inside the runtime, which users see as the stop itself."""
+
+
 class Dispatch:
-    """An admitted call and what it holds; exactly one of succeed, settle, fail or release ends it, once."""
+    """One call: asked for, admitted, begun, and ended once by one of succeed, settle, fail or release.
+
+    As a context manager it ends with its block, whatever cuts that short: charged if it had begun, else released.
+    """
 
     __slots__ = (
         "_boundary",
@@ -94,50 +109,82 @@ class Dispatch:
         "_once",
         "_outer",
         "_retry",
+        "begun",
         "call",
         "frame",
+        "handed_over",
         "held",
         "request",
         "start_ns",
         "thread",
     )
 
-    def __init__(
-        self,
-        boundary: Boundary,
-        request: Request,
-        retry: bool,
-        decision: PolicyDecision | None,
-        call: int,
-        held: int,
-        start_ns: int,
-    ) -> None:
+    def __init__(self, boundary: Boundary, request: Request, retry: bool = False) -> None:
         self._boundary = boundary
-        self._decision = decision
         self._retry = retry
+        self._decision: PolicyDecision | None = None
         # Emptied by whoever ends the call: popping is atomic, so two threads cannot both end it.
         self._once = [True]
         self._outer = frames.current.get()
-        self.thread = get_ident()
         self.request = request
-        self.call = call
-        self.held = held
-        self.start_ns = start_ns
-        self.frame: frames.Frame = (boundary.ledger.chain, call, self._outer)
+        self.begun = False
+        self.handed_over = False
+        """True once other code ends the call, whatever becomes of its caller."""
+        self.call = self.held = self.start_ns = 0
+        self.thread = get_ident()
+        self.frame: frames.Frame = (boundary.ledger.chain, 0, self._outer)
 
     @property
-    def ended(self) -> bool:
-        """True once it was charged or released."""
-        return not self._once
+    def chain(self) -> Chain:
+        """The chain that it belongs to."""
+        return self._boundary.ledger.chain
 
-    def succeed(self, value: Any, outcome: str = "ok") -> None:
-        """Charge a call that returned; a cost that cannot be read is the whole reservation."""
+    @property
+    def admitted(self) -> bool:
+        """True from its admission on."""
+        return self.call > 0
+
+    @property
+    def open(self) -> bool:
+        """True between its admission and its end."""
+        return self.call > 0 and bool(self._once)
+
+    def admit(self, waiter: Callable[[], None] | None = None) -> None:
+        """Ask the policies, then the ledger; raises Stop, Denied, Contended, or Queued with `waiter` registered."""
+        boundary, request = self._boundary, self.request
+        decision = boundary.ask_policies(request)
+        try:
+            self._decision = decision
+            boundary.ledger.admit(self, boundary.owner, request.asked, request.tool, self._retry, request.label, waiter)
+        except BaseException as refusal:
+            self._decision = None
+            try:
+                boundary.give_back(decision)
+            except Exception as failure:  # noqa: BLE001 - the refusal is what the caller must hear
+                refusal.add_note(f"giving back what the policies took failed: {described(failure)}")
+            raise
+        self.frame = (self.chain, self.call, self._outer)
+
+    def leave_thread(self) -> None:
+        """Say that the opening thread is not inside of the call: other work of that thread may go on meanwhile."""
+        self.belongs_to(-get_ident())
+
+    def belongs_to(self, thread: int) -> None:
+        """Say which thread is inside of the call, if it holds anything."""
+        if self.call in self.chain.holding:
+            self.chain.holding[self.call] = thread
+
+    def succeed(self, value: Any, outcome: Callable[[], str] = lambda: "ok") -> None:
+        """Charge a call that returned; a cost that cannot be read is the whole reservation.
+
+        outcome: asked once the cost was read, which runs code of the user's and may take long.
+        """
         try:
             paid, known = charged_for(self.request.cost, value, self.held)
         except BaseException as error:
             self._end(self.held, "error", False, error, None)
             raise
-        self._end(paid, outcome, known, None, value)
+        self._end(paid, outcome(), known, None, value)
 
     def fail(self, error: BaseException, outcome: str = "error") -> None:
         """Charge a call that raised, all that it held: what it spent before it raised is unknown (G1)."""
@@ -151,25 +198,38 @@ class Dispatch:
     def release(self) -> None:
         """Give everything back: the call provably never began."""
         self._end_once()
-        boundary = self._boundary
-        boundary.ledger.release(self.call, self.held, self.request.tool, self._retry)
-        if boundary.policies is not None and self._decision is not None:
-            boundary.policies.release(self._decision)
+        try:
+            self._boundary.ledger.release(self.call, self.held, self.request.tool, self._retry)
+        finally:
+            self._boundary.give_back(self._decision)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None and self.open and not self.handed_over:
+            if self.begun:
+                self.fail(error, "abandoned" if isinstance(error, Abandoned | GeneratorExit) else "error")
+            else:
+                self.release()
 
     def _end(self, paid: int, outcome: str, known: bool, error: BaseException | None, value: Any) -> None:
         self._end_once()
-        boundary = self._boundary
-        request = self.request
+        boundary, request = self._boundary, self.request
+        what_broke = None if error is None else described(error)
         try:
             boundary.ledger.settle(
-                self.call, self.held, paid, outcome, known, None if error is None else described(error)
+                self.call, self.held, paid, outcome, known, what_broke, posted=isinstance(error, GeneratorExit)
             )
         finally:
-            tokens = _tokens(request.tokens, value) if error is None else (0, 0)
-            where = (self.call, self._outer, self.thread, boundary.owner.name, request.kind, request.label)
-            boundary.graph.record((*where, self.start_ns, boundary.ledger.now_ns(), paid, outcome, *tokens))
-            if boundary.policies is not None and self._decision is not None:
-                boundary.policies.report(self._decision, error, paid if known else UNKNOWN_COST)
+            try:
+                tokens = _tokens(request.tokens, value) if error is None else (0, 0)
+                where = (self.call, self._outer, self.thread, boundary.owner.name, request.kind, request.label)
+                boundary.graph.record((*where, self.start_ns, boundary.ledger.now_ns(), paid, outcome, *tokens))
+            finally:
+                boundary.report(self._decision, error, paid if known else UNKNOWN_COST)
 
     def _end_once(self) -> None:
         try:
@@ -179,11 +239,12 @@ class Dispatch:
 
 
 def described(error: BaseException) -> str:
-    """Name an error in one line without trusting its text."""
+    """Name an error in one line without trusting its text or its type."""
+    name: str = type.__dict__["__name__"].__get__(type(error))
     try:
-        return f"{type(error).__name__}: {error}"[:500]
-    except Exception:  # noqa: BLE001 - an error whose text cannot be made is still on record by its type
-        return type(error).__name__
+        return f"{name}: {error}"[:500]
+    except BaseException:  # noqa: BLE001 - an error whose text cannot be made is still on record by its type
+        return name
 
 
 def _tokens(read: Callable[[Any], tuple[int, int]] | None, value: Any) -> tuple[int, int]:
@@ -191,6 +252,6 @@ def _tokens(read: Callable[[Any], tuple[int, int]] | None, value: Any) -> tuple[
         return 0, 0
     try:
         tokens_in, tokens_out = read(value)
+        return int(tokens_in), int(tokens_out)
     except Exception:  # noqa: BLE001 - token counts are observation only; no limit rests on them
         return 0, 0
-    return int(tokens_in), int(tokens_out)

@@ -7,9 +7,12 @@ import contextvars
 import multiprocessing
 import pickle
 import threading
+from multiprocessing.connection import wait
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
 from failstop.runtime.chain import frames
+from failstop.runtime.chain.dispatch import Abandoned
 from failstop.runtime.stops import ConfigurationError
 
 if TYPE_CHECKING:
@@ -25,12 +28,8 @@ class ProcessDied(RuntimeError):  # noqa: N818 - it tells what happened
     """An isolated process ended without a result and nobody had asked it to."""
 
 
-class Abandoned(BaseException):
-    """The chain stopped while the call ran; a signal inside the runtime, which users see as the stop itself."""
-
-
 class _Race:
-    """Decides once whether the worker ended first or its caller left first."""
+    """Decides once which of two threads came first."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -45,15 +44,21 @@ class _Race:
 
 def in_place(dispatch: Dispatch, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run on the caller's own thread; at the deadline it is told through the token, no more."""
+    dispatch.begun = True
     outer = frames.current.set(dispatch.frame)
     try:
-        value = fn(*args, **kwargs)
-    except BaseException as error:
-        dispatch.fail(error)
-        raise
+        value = returned(fn, fn(*args, **kwargs))
+        dispatch.succeed(value)
     finally:
         frames.current.reset(outer)
-    dispatch.succeed(value)
+    return value
+
+
+def returned(fn: Callable[..., Any], value: Any) -> Any:
+    """Give what a plain call returned; raises ConfigurationError for a coroutine, whose work nobody would do."""
+    if type(value) is CoroutineType:
+        value.close()
+        raise ConfigurationError("fn", fn, "a plain function; an async one is awaited with acall()")
     return value
 
 
@@ -64,21 +69,27 @@ def on_thread(
 
     An abandoned thread cannot be killed: it runs on, its late value is discarded and its cost is settled when it ends.
     """
-    race = _Race()
+    start, end = _Race(), _Race()
     ended = threading.Event()
     values: list[Any] = []
     errors: list[BaseException] = []
 
+    def outcome(word: str) -> str:
+        return word if end.claim("worker") else "abandoned"
+
     def work() -> None:
+        if not start.claim("worker"):
+            return
         frames.current.set(dispatch.frame)
+        dispatch.belongs_to(threading.get_ident())
         try:
-            value = fn(*args, **kwargs)
-            dispatch.succeed(value, "ok" if race.claim("worker") else "abandoned")
+            value = returned(fn, fn(*args, **kwargs))
+            dispatch.succeed(value, lambda: outcome("ok"))
             values.append(value)
         except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
             errors.append(error)
-            if not dispatch.ended:
-                dispatch.fail(error, "error" if race.claim("worker") else "abandoned")
+            if dispatch.open:
+                dispatch.fail(error, outcome("error"))
         finally:
             ended.set()
 
@@ -88,12 +99,14 @@ def on_thread(
     try:
         thread.start()
     except BaseException:
-        dispatch.release()
+        # It may be running all the same, after an interrupt; then it ends the call, else it never will.
+        dispatch.handed_over = not start.claim("caller")
         raise
+    dispatch.handed_over = True
     unsubscribe = token.subscribe(ended.set)
     try:
         ended.wait()
-        if token.cancelled and race.claim("caller"):
+        if token.cancelled and end.claim("caller"):
             raise Abandoned
         thread.join()
     finally:
@@ -117,22 +130,27 @@ def in_process(dispatch: Dispatch, token: CancellationToken, payload: bytes) -> 
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_run_payload, args=(sender, payload), daemon=True)
-    try:
-        process.start()
-    except BaseException:
-        dispatch.release()
-        raise
-    sender.close()
-    unsubscribe = token.subscribe(lambda: _kill(process))
-    try:
-        answer = _receive(receiver)
-    finally:
-        unsubscribe()
-        _kill(process)
-        process.join()
-        process.close()
-        receiver.close()
+    with receiver:
+        _start(dispatch, process, sender)
+        unsubscribe = token.subscribe(lambda: _kill(process))
+        try:
+            answer = _receive(receiver, process)
+        finally:
+            unsubscribe()
+            _kill(process)
+            process.join()
+            process.close()
     return _unpack(dispatch, token, answer)
+
+
+def _start(dispatch: Dispatch, process: BaseProcess, sender: Connection) -> None:
+    dispatch.begun = True
+    try:
+        with sender:
+            process.start()
+    except Exception:
+        dispatch.begun = False
+        raise
 
 
 def _kill(process: BaseProcess) -> None:
@@ -141,9 +159,11 @@ def _kill(process: BaseProcess) -> None:
         process.kill()
 
 
-def _receive(receiver: Connection) -> tuple[bool, Any] | None:
+def _receive(receiver: Connection, process: BaseProcess) -> tuple[bool, Any] | None:
+    """Wait for an answer or the process's end: another child of this process may keep the pipe open."""
+    wait([receiver, process.sentinel])
     try:
-        answer: tuple[bool, Any] = receiver.recv()
+        answer: tuple[bool, Any] | None = receiver.recv() if receiver.poll() else None
     except EOFError:
         return None
     except Exception as error:  # noqa: BLE001 - an answer that cannot be unpickled is an error of the call
@@ -157,12 +177,9 @@ def _unpack(dispatch: Dispatch, token: CancellationToken, answer: tuple[bool, An
             left = Abandoned()
             dispatch.fail(left, "abandoned")
             raise left
-        died = ProcessDied(f"the process of {dispatch.request.label!r} ended without a result")
-        dispatch.fail(died)
-        raise died
-    returned, value = answer
-    if not returned:
-        dispatch.fail(value)
+        raise ProcessDied(f"the process of {dispatch.request.label!r} ended without a result")
+    has_returned, value = answer
+    if not has_returned:
         raise value
     dispatch.succeed(value)
     return value
@@ -172,7 +189,7 @@ def _run_payload(sender: Connection, payload: bytes) -> None:
     """Run in the child process: send (True, value) or (False, error)."""
     try:
         fn, args, kwargs = pickle.loads(payload)  # noqa: S301 - made by our own parent process just now
-        answer = (True, fn(*args, **kwargs))
+        answer = (True, returned(fn, fn(*args, **kwargs)))
     except BaseException as error:  # noqa: BLE001 - raised again in the parent
         answer = (False, error)
     try:

@@ -6,7 +6,8 @@ ledger with narrower limits shares its root's lock, and its admissions pass ever
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn, cast
+from threading import get_ident
+from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
 from failstop.runtime.chain.accounts import Account, AuditSink, Chain, Owner, Snapshot, closed_stop
 from failstop.runtime.cores import ledger as core
@@ -19,6 +20,18 @@ if TYPE_CHECKING:
 
     from failstop.runtime.chain.repeats import RepeatCounter
     from failstop.runtime.clock import Clock
+
+
+class Ticket(Protocol):
+    """What an admission fills: the number of the call, nano-dollars held, time of admission."""
+
+    call: int
+    held: int
+    start_ns: int
+
+
+class Queued(Contended):
+    """The call was kept out and its waiter is registered; a signal inside the runtime."""
 
 
 class Ledger:
@@ -40,6 +53,8 @@ class Ledger:
         """Open the ledger of a new chain; its time starts now."""
         chain = Chain(clock, audit)
         chain.names.add(name)
+        if audit is not None:
+            audit.record("open", {"context": name, "limits": limits.to_mapping(), "at_ns": 0})
         return cls(chain, (Account(name, limits, chain.origin_ns),))
 
     def child(self, owner: Owner, name: str, limits: Limits | None, *, named: bool) -> Ledger:
@@ -47,7 +62,7 @@ class Ledger:
 
         Raises ConfigurationError for a name that was given before: in a log, two contexts of one name are one.
         """
-        with self.lock:
+        with self.chain, self.lock:
             if named and ("/" in name or name in self.chain.names):
                 raise ConfigurationError("name", name, "a name of no other context of this chain, without a slash")
             now = self.now_ns()
@@ -60,17 +75,24 @@ class Ledger:
 
     @property
     def deadline_ns(self) -> int:
-        """The monotonic time of this ledger's own deadline, or UNLIMITED."""
-        return self.account.bounds[4]
+        """The monotonic time of the first deadline here or at a ledger above, or UNLIMITED."""
+        deadlines = [account.bounds[4] for account in self._path if account.bounds[4] != UNLIMITED]
+        return min(deadlines, default=UNLIMITED)
 
     @property
     def stop(self) -> Stop | None:
         """Why no more is admitted: the first stop here or at the nearest ledger above; None while it runs."""
-        return next((account.stop for account in self._path if account.stop is not None), None)
+        stops = (account.stop or account.halted for account in self._path)
+        return next((stop for stop in stops if stop is not None), None)
+
+    @property
+    def retries_left(self) -> bool:
+        """False if a retry would be refused; advice, since others may retry meanwhile."""
+        return self.stop is None and not any(0 <= each.bounds[3] <= each.state[4] for each in self._path)
 
     def snapshot(self) -> Snapshot:
         """Give one consistent view: no admission or settlement is half done in it."""
-        with self.lock:
+        with self.chain, self.lock:
             stop = self.stop
             return Snapshot(
                 *self.account.state[:5],
@@ -78,26 +100,39 @@ class Ledger:
                 elapsed_ns=self.now_ns() - self.account.started_ns,
             )
 
+    def refuse_if_over(self, owner: Owner) -> None:
+        """Raise the stop of a chain that is over, at its deadline too, or of a context that was closed."""
+        with self.chain, self.lock:
+            self.chain.catch_up()
+            now = self.now_ns()
+            for account in reversed(self._path):
+                verdict = core.standing(account.state, account.bounds, now)
+                if verdict != core.ADMITTED:
+                    self._refuse(account, verdict, verdict, core.NO_ESTIMATE, now)
+            if owner.closed:
+                raise closed_stop(owner)
+
     def admit(
         self,
+        ticket: Ticket,
         owner: Owner,
         asked: int,
         tool: bool,
         retry: bool,
         label: str,
         waiter: Callable[[], None] | None = None,
-    ) -> tuple[int, int, int]:
-        """Admit one dispatch: (number of the call, nano-dollars held, time of admission); raises Stop or Contended.
+    ) -> None:
+        """Admit one dispatch and fill its ticket; raises Stop or Contended.
 
-        `asked` is nano-dollars or NO_ESTIMATE. A `waiter` is called once when a contended call may fit.
+        `asked` is nano-dollars or NO_ESTIMATE. With a `waiter`, Queued is raised instead of Contended, and the waiter
+        is called once, when the call may fit.
         """
-        with self.lock:
+        with self.chain, self.lock:
+            self.chain.catch_up()
             now = self.now_ns()
-            if owner.closed:
-                raise closed_stop(owner)
             if asked == core.NO_ESTIMATE and len(self._path) > 1:
-                asked = self._all_that_is_left(tool, retry, now, waiter)
-            states = [self._admit_at(account, asked, tool, retry, now, waiter) for account in self._path]
+                asked = self._all_that_is_left(owner, tool, retry, now, waiter)
+            states = self._states_after(owner, asked, tool, retry, now, waiter)
             root = self._path[-1]
             held = states[-1][1] - root.state[1]
             call = states[-1][2] + self.chain.released
@@ -105,60 +140,79 @@ class Ledger:
                 self._write_admission(call, owner, asked, held, tool, retry, label, now)
             for account, state in zip(self._path, states, strict=True):
                 account.state = state
-            return call, held, now
+            if held:
+                self.chain.holding[call] = get_ident()
+            # Here and not by a value that is returned: an interrupt on the way back would lose what is held.
+            ticket.held, ticket.start_ns, ticket.call = held, now, call
 
     def settle(
-        self,
-        call: int,
-        held: int,
-        cost: int,
-        outcome: str = "ok",
-        cost_known: bool = True,
-        error: str | None = None,
+        self, call: int, held: int, cost: int, outcome: str, cost_known: bool, error: str | None, *, posted: bool
     ) -> None:
-        """Charge an ended dispatch in full; a cost above what it held stops every ledger on its path with a ceiling."""
-        with self.lock:
-            for account in self._path:
-                account.state = core.settle(account.state, account.bounds, held, cost)
+        """Charge an ended dispatch in full; a cost above what it held stops every ledger on its path with a ceiling.
+
+        posted: never wait for the lock, which the calling thread may hold.
+        """
+        if posted:
+            self.chain.post(lambda: self._settle(call, held, cost, outcome, cost_known, error))
+            return
+        with self.chain, self.lock:
+            self._settle(call, held, cost, outcome, cost_known, error)
+
+    def _settle(self, call: int, held: int, cost: int, outcome: str, cost_known: bool, error: str | None) -> None:
+        for account in self._path:
+            account.state = core.settle(account.state, account.bounds, held, cost)
+        self.chain.holding.pop(call, None)
+        try:
             if self.chain.audit is not None:
                 self._write_settlement(call, held, cost, outcome, cost_known, error)
+        finally:
             self.after_settlement(held, cost)
 
     def charge(self, owner: Owner, cost: int, label: str) -> None:
         """Record, in full, nano-dollars spent outside of any dispatch; NO_ESTIMATE is all that is left."""
-        with self.lock:
+        with self.chain, self.lock:
             if cost == core.NO_ESTIMATE:
                 cost = self._left()
             for account in self._path:
                 account.state = core.charge(account.state, account.bounds, cost)
-            if self.chain.audit is not None:
-                self._write("charge", context=owner.name, name=label, cost_nano=cost, at_ns=self.elapsed_ns)
-            self._stop_overrun(f"{label} cost {Money(cost)} beyond what was left")
+            try:
+                if self.chain.audit is not None:
+                    self._write("charge", context=owner.name, name=label, cost_nano=cost, at_ns=self.elapsed_ns)
+            finally:
+                self._stop_overrun(f"{label} cost {Money(cost)} beyond what was left")
 
     def after_settlement(self, held: int, cost: int) -> None:
         """Stop on an overrun and wake the calls that wait; the caller holds the lock."""
-        if cost > held:
-            self._stop_overrun(f"a call that held {Money(held)} cost {Money(cost)}")
-        self._wake()
+        try:
+            if cost > held:
+                self._stop_overrun(f"a call that held {Money(held)} cost {Money(cost)}")
+        finally:
+            self._wake()
 
     def release(self, call: int, held: int, tool: bool, retry: bool) -> None:
         """Undo the admission of a dispatch that provably never began."""
-        with self.lock:
+        with self.chain, self.lock:
             for account in self._path:
                 account.state = core.release(account.state, held, tool, retry)
             self.chain.released += 1
-            if self.chain.audit is not None:
-                self._write("release", call=call, held_nano=held, call_kind=_kind(tool), retry=retry)
-            self._wake()
+            self.chain.holding.pop(call, None)
+            try:
+                if self.chain.audit is not None:
+                    self._write("release", call=call, held_nano=held, call_kind=_kind(tool), retry=retry)
+            finally:
+                self._wake()
 
     def halt(self, code: int, detail: str = "") -> None:
-        """Stop by hand (HALTED), or at the deadline (TIME); an earlier stop stays."""
-        with self.lock:
-            self._halt(self.account, code, self.account.stop_for(code, self.now_ns(), detail))
+        """Stop by hand (HALTED), or at the deadline (TIME); an earlier stop stays. Never waits for the lock."""
+        account = self.account
+        stop = account.stop_for(code, self.now_ns(), detail)
+        if account.halted is None:
+            account.halted = stop
+        self.chain.post(lambda: self._halt(account, code, stop))
 
     def turn(self, owner: Owner, repeats: RepeatCounter, fingerprint: str) -> None:
         """Count one planner turn; raises the stop of a chain that is over, or RepeatStop."""
-        with self.lock:
+        with self.chain, self.lock:
             if self.stop is None and not owner.closed:
                 if self.chain.audit is not None:
                     self._write("turn", context=owner.name, fingerprint=fingerprint, at_ns=self.elapsed_ns)
@@ -171,73 +225,86 @@ class Ledger:
                 raise closed_stop(owner)
 
     def close(self, owner: Owner) -> None:
-        """Take no more calls of `owner`; its calls in flight still settle."""
-        with self.lock:
-            owner.closed = True
-            self._wake()
-            if self.chain.audit is not None:
-                self._write("close", context=owner.name)
+        """Take no more calls of `owner`; its calls in flight still settle. Never waits for the lock."""
+        owner.closed = True
+        self.chain.post(lambda: self._closed(owner))
 
     @property
     def elapsed_ns(self) -> int:
         """Nanoseconds since the root's chain began."""
         return self.now_ns() - self.chain.origin_ns
 
-    def _admit_at(
-        self, account: Account, asked: int, tool: bool, retry: bool, now: int, waiter: Callable[[], None] | None
-    ) -> core.State:
-        """Ask one account; the states are only taken over once every account up to the root has admitted."""
-        state, verdict = core.admit(account.state, account.bounds, asked, tool, retry, now)
-        if verdict != core.ADMITTED:
-            self._refuse(account, state, verdict, asked, now, waiter)
-        return state
+    def _states_after(
+        self, owner: Owner, asked: int, tool: bool, retry: bool, now: int, waiter: Callable[[], None] | None
+    ) -> list[core.State]:
+        """What every account comes to, for the caller to take over; a stop anywhere on the path beats a wait."""
+        states = []
+        contended = None
+        for account in reversed(self._path):
+            state, verdict = core.admit(account.state, account.bounds, asked, tool, retry, now)
+            if verdict == core.CONTENDED:
+                contended = contended or account
+            elif verdict != core.ADMITTED:
+                self._refuse(account, verdict, state[5], asked, now)
+            states.append(state)
+        if owner.closed:
+            raise closed_stop(owner)
+        if contended is not None:
+            self._keep_out(contended, asked, waiter)
+        states.reverse()
+        return states
 
-    def _all_that_is_left(self, tool: bool, retry: bool, now: int, waiter: Callable[[], None] | None) -> int:
+    def _all_that_is_left(
+        self, owner: Owner, tool: bool, retry: bool, now: int, waiter: Callable[[], None] | None
+    ) -> int:
         """What a call without an estimate takes: the least that any ceiling on its path has left."""
-        least = core.NO_ESTIMATE
-        for account in self._path:
-            state = self._admit_at(account, core.NO_ESTIMATE, tool, retry, now, waiter)
-            left = state[1] - account.state[1]
-            if account.bounds[0] != UNLIMITED and (least == core.NO_ESTIMATE or left < least):
-                least = left
-        return least
+        states = self._states_after(owner, core.NO_ESTIMATE, tool, retry, now, waiter)
+        pairs = zip(self._path, states, strict=True)
+        return min((s[1] - a.state[1] for a, s in pairs if a.bounds[0] != UNLIMITED), default=core.NO_ESTIMATE)
 
     def _left(self) -> int:
         limited = [account for account in self._path if account.bounds[0] != UNLIMITED]
         return max(0, min((a.bounds[0] - a.state[0] - a.state[1] for a in limited), default=0))
 
-    def _refuse(
-        self,
-        account: Account,
-        state: core.State,
-        verdict: int,
-        asked: int,
-        now: int,
-        waiter: Callable[[], None] | None,
-    ) -> NoReturn:
-        if verdict == core.CONTENDED:
-            if waiter is not None:
-                self.chain.waiters.append(waiter)
-            raise Contended("cost", f"{_asked(asked)} while calls in flight hold {Money(account.state[1])}")
+    def _refuse(self, account: Account, verdict: int, code: int, asked: int, now: int) -> NoReturn:
         if account.stop is None:
-            self._halt(account, state[5], account.stop_for(verdict, now, _asked(asked) if verdict == core.COST else ""))
+            self._halt(account, code, account.stop_for(verdict, now, _asked(asked) if verdict == core.COST else ""))
         raise cast("Stop", account.stop).again()
+
+    def _keep_out(self, account: Account, asked: int, waiter: Callable[[], None] | None) -> NoReturn:
+        reason = f"{_asked(asked)} while calls in flight hold {Money(account.state[1])}"
+        if waiter is None:
+            raise Contended("cost", reason)
+        self.chain.waiters.append(waiter)
+        raise Queued("cost", reason)
+
+    def _closed(self, owner: Owner) -> None:
+        try:
+            if self.chain.audit is not None:
+                self._write("close", context=owner.name)
+        finally:
+            self._wake()
 
     def _halt(self, account: Account, code: int, stop: Stop) -> None:
         account.state = core.stop(account.state, code)
-        if account.stop is None:
-            account.stop = stop
-            if self.chain.audit is not None:
-                self._write(
-                    "stop",
-                    context=account.name,
-                    ceiling=stop.ceiling,
-                    limit=stop.limit,
-                    used=stop.used,
-                    detail=stop.detail,
-                    at_ns=self.elapsed_ns,
-                )
-        self._wake()
+        try:
+            if account.stop is None:
+                account.stop = stop
+                self._write_stop(account, stop)
+        finally:
+            self._wake()
+
+    def _write_stop(self, account: Account, stop: Stop) -> None:
+        if self.chain.audit is not None:
+            self._write(
+                "stop",
+                context=account.name,
+                ceiling=stop.ceiling,
+                limit=stop.limit,
+                used=stop.used,
+                detail=stop.detail,
+                at_ns=self.elapsed_ns,
+            )
 
     def _stop_overrun(self, detail: str) -> None:
         for account in self._path:

@@ -8,7 +8,8 @@ import queue
 import threading
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from failstop.runtime.chain.isolation import Abandoned
+from failstop.runtime.chain.dispatch import Abandoned
+from failstop.runtime.chain.waiting import enter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -24,30 +25,32 @@ _AHEAD = 16
 
 
 def stream_chunks(
-    enter: Callable[[], Dispatch],
+    dispatch: Dispatch,
     boundary: Boundary,
     token: CancellationToken,
-    partial: PartialResultBuffer,
+    begin: Callable[[], PartialResultBuffer],
     source: Callable[[], Iterator[T]],
 ) -> Iterator[T]:
     """Pass chunks on until the source ends, breaks, the consumer leaves, or the chain stops."""
-    dispatch = enter()
-    partial.clear()
+    priced: list[T] = []
     try:
-        with contextlib.closing(source()) as chunks:  # type: ignore[type-var]  # both sources are generators
-            for chunk in chunks:
-                if token.cancelled:
-                    raise Abandoned  # noqa: TRY301 - told just below, where every other end is told
-                partial.append(chunk)
-                yield chunk
-    except Abandoned as left:
-        dispatch.fail(left, "abandoned")
+        with dispatch:
+            enter(dispatch)
+            dispatch.leave_thread()
+            dispatch.begun = True
+            partial = begin()
+            with contextlib.closing(source()) as chunks:  # type: ignore[type-var]  # both sources are generators
+                for chunk in chunks:
+                    if token.cancelled:
+                        raise Abandoned  # noqa: TRY301 - told just below, where every other end is told
+                    partial.append(chunk)
+                    if callable(dispatch.request.cost):
+                        priced.append(chunk)
+                    yield chunk
+            dispatch.succeed(tuple(priced))
+            partial.clear()
+    except Abandoned:
         raise boundary.stop_now() from None
-    except BaseException as error:
-        dispatch.fail(error, "abandoned" if isinstance(error, GeneratorExit) else "error")
-        raise
-    dispatch.succeed(partial.chunks())
-    partial.clear()
 
 
 def chunks_in_place(_token: CancellationToken, produce: Callable[[], Iterable[T]]) -> Iterator[T]:

@@ -4,45 +4,49 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sys
 import threading
 from typing import TYPE_CHECKING
 
 from failstop.runtime.chain import frames
+from failstop.runtime.chain.ledger import Queued
 from failstop.runtime.stops import Contended
 
 if TYPE_CHECKING:
-    from types import CodeType, FrameType
-
-    from failstop.runtime.chain.dispatch import Boundary, Dispatch, Request
-
-QUICK_WAY: list[CodeType] = []
-"""The code of the quick call: it leaves no frame in `frames`, which would cost it, and is found on the stack."""
+    from failstop.runtime.chain.accounts import Chain
+    from failstop.runtime.chain.dispatch import Dispatch
 
 
-def enter(boundary: Boundary, request: Request, retry: bool) -> Dispatch:
-    """Admit, waiting on this thread if need be; raises Stop, Denied or Contended."""
+def enter(dispatch: Dispatch) -> None:
+    """Admit, waiting on this thread if need be; raises Stop, Denied or Contended.
+
+    What this thread opened and holds money for cannot settle while it waits: a call around this one, a stream it reads,
+    a reservation it made, an awaited call on its event loop.
+    """
     try:
-        return boundary.open(request, retry)
+        dispatch.admit()
     except Contended:
-        if not _waits(boundary, request):
+        if not dispatch.request.wait or _on_this_thread(dispatch.chain, loose=True) or _inside(dispatch.chain):
             raise
+    else:
+        return
     ready = threading.Event()
-    while True:
+    while not dispatch.admitted:
         ready.clear()
         try:
-            return boundary.open(request, retry, ready.set)
-        except Contended:
+            dispatch.admit(ready.set)
+        except Queued:
             ready.wait()
 
 
-async def enter_async(boundary: Boundary, request: Request, retry: bool) -> Dispatch:
+async def enter_async(dispatch: Dispatch) -> None:
     """Admit, letting other tasks run meanwhile; raises Stop, Denied or Contended."""
     try:
-        return boundary.open(request, retry)
+        dispatch.admit()
     except Contended:
-        if not _waits(boundary, request):
+        if not dispatch.request.wait or _on_this_thread(dispatch.chain, loose=False) or _inside(dispatch.chain):
             raise
+    else:
+        return
     loop = asyncio.get_running_loop()
     ready = asyncio.Event()
 
@@ -51,26 +55,26 @@ async def enter_async(boundary: Boundary, request: Request, retry: bool) -> Disp
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(ready.set)
 
-    while True:
+    while not dispatch.admitted:
         ready.clear()
         try:
-            return boundary.open(request, retry, wake)
-        except Contended:
+            dispatch.admit(wake)
+        except Queued:
             await ready.wait()
 
 
-def _waits(boundary: Boundary, request: Request) -> bool:
-    """Say no to a call made from inside another of the same chain: what that holds cannot settle before it returns."""
-    chain = boundary.ledger.chain
-    return request.wait and not frames.parent_on(chain, frames.current.get()) and not _inside_quick_call(chain)
+def _on_this_thread(chain: Chain, *, loose: bool) -> bool:
+    """Say whether a call that holds money belongs to this thread; `loose` ones only block it if it stands still."""
+    me = threading.get_ident()
+    holders = list(chain.holding.values())
+    return me in holders or (loose and -me in holders)
 
 
-def _inside_quick_call(chain: object) -> bool:
-    """Look for a quick call past its admission: from then on it knows what it holds."""
-    frame: FrameType | None = sys._getframe()  # noqa: SLF001 - the only way to the caller's stack
+def _inside(chain: Chain) -> bool:
+    """Say whether the running code was called by an unfinished call that holds money."""
+    frame = frames.current.get()
     while frame is not None:
-        inside = frame.f_code in QUICK_WAY and "held" in frame.f_locals
-        if inside and frame.f_locals["ledger"].chain is chain:
+        if frame[0] is chain and frame[1] in chain.holding:
             return True
-        frame = frame.f_back
+        frame = frame[2]
     return False

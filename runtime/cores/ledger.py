@@ -36,6 +36,15 @@ NO_ESTIMATE = -1
 """As `asked`: the price is unknown, so the call takes all that is left and runs alone among its kind."""
 
 
+def standing(state: State, bounds: Bounds, now: int) -> int:
+    """Say whether a chain is over whatever is asked of it: its halt, TIME once the deadline has passed, or ADMITTED."""
+    _, _, _, _, _, halt = state
+    _, _, _, _, deadline = bounds
+    if halt == ADMITTED and 0 <= deadline <= now:
+        return TIME
+    return halt
+
+
 def admit(state: State, bounds: Bounds, asked: int, tool: bool, retry: bool, now: int) -> tuple[State, int]:
     """Decide one dispatch and reserve for it; what it holds is how much `reserved` grew.
 

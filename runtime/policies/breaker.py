@@ -71,7 +71,7 @@ class CircuitBreaker:
         self._is_failure = is_failure
         self._shared = shared
         self._chain: object = None
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._state = core.INITIAL
 
     @property

@@ -25,7 +25,7 @@ class AgentStepGuard:
 
     def __init__(self, max_steps: int | None) -> None:
         self._limit = count_or_unlimited(Limits(max_steps=max_steps).max_steps)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._taken = 0
         self._era = 0
         self._last_result: object = None

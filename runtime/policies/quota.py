@@ -53,7 +53,7 @@ class QuotaManager:
         self._latest_ns = self._clock.wall_ns()
         self._wall_offset_ns = self._latest_ns - self._clock.now_ns()
         self._swept_hour = 0
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._tenants: dict[Tenant, core.State] = {}
 
     def start(self, tenant: Tenant, reserve: Amount | None = None) -> QuotaTicket:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from failstop.runtime.clock import NS_PER_SECOND, SystemClock
 from failstop.runtime.cores import retry as core
 from failstop.runtime.limits import Limits, count_or_unlimited, seconds_to_ns
-from failstop.runtime.stops import ConfigurationError, Denied
+from failstop.runtime.stops import ConfigurationError, Denied, Stop
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -103,48 +103,56 @@ class RetryContainer:
             return value
         return await self.arun(lambda _: fn(*args, **kwargs))
 
-    def run(self, attempt: Callable[[bool], T], may_wait: Callable[[int], bool] | None = None) -> T:
+    def run(self, attempt: Callable[[bool], T], wait_ns: Callable[[int], int | None] | None = None) -> T:
         """Call ``attempt(is_retry)`` until it returns; the last error is raised as it is.
 
-        may_wait: asked before each wait, with its nanoseconds; a wait that would end after the deadline is pointless,
-        and False raises the error at once.
+        wait_ns: says for each backoff how long to wait really, in nanoseconds, or None to raise the error at once. A
+        stop that ends the retrying has the last error as its cause.
         """
         state = core.start(self._base_ns, self._bounds)
-        retry = False
+        last: Exception | None = None
         while True:
             try:
-                return attempt(retry)
+                return attempt(last is not None)
+            except Stop as stop:
+                stop.__cause__ = stop.__cause__ or last
+                raise
             except Exception as error:  # whether to swallow it is decided in _after
-                state, wait_ns = self._after(state, error, may_wait)
-                if wait_ns is None:
+                state, pause_ns = self._after(state, error, wait_ns)
+                if pause_ns is None:
                     raise
-            self._sleep_ns(wait_ns)
-            retry = True
+                last = error
+            self._sleep_ns(pause_ns)
 
-    async def arun(self, attempt: Callable[[bool], Awaitable[T]], may_wait: Callable[[int], bool] | None = None) -> T:
+    async def arun(
+        self, attempt: Callable[[bool], Awaitable[T]], wait_ns: Callable[[int], int | None] | None = None
+    ) -> T:
         """Do as `run` does, awaiting each attempt and each wait."""
         state = core.start(self._base_ns, self._bounds)
-        retry = False
+        last: Exception | None = None
         while True:
             try:
-                return await attempt(retry)
+                return await attempt(last is not None)
+            except Stop as stop:
+                stop.__cause__ = stop.__cause__ or last
+                raise
             except Exception as error:  # whether to swallow it is decided in _after
-                state, wait_ns = self._after(state, error, may_wait)
-                if wait_ns is None:
+                state, pause_ns = self._after(state, error, wait_ns)
+                if pause_ns is None:
                     raise
-            await self._async_sleep_ns(wait_ns)
-            retry = True
+                last = error
+            await self._async_sleep_ns(pause_ns)
 
     def _after(
-        self, state: core.State, error: Exception, may_wait: Callable[[int], bool] | None
+        self, state: core.State, error: Exception, wait_ns: Callable[[int], int | None] | None
     ) -> tuple[core.State, int | None]:
         """Decide after a failed attempt: the next state, and how long to wait or None to give up."""
         state, verdict, backoff_ns = core.fail(state, self._bounds, self._retry_if(error) is True)
         if verdict == core.GIVE_UP:
             return state, None
         draw = _billionths(self._random.random(), "random")
-        wait_ns = core.jittered(backoff_ns, self._bounds, self._jitter, draw)
-        return state, wait_ns if may_wait is None or may_wait(wait_ns) else None
+        backoff_ns = core.jittered(backoff_ns, self._bounds, self._jitter, draw)
+        return state, backoff_ns if wait_ns is None else wait_ns(backoff_ns)
 
 
 def _async_sleep_of(clock: Clock) -> Callable[[int], Awaitable[object]]:

@@ -862,7 +862,7 @@ class TestReservations:
         with pytest.raises(AlreadyEnded):
             getattr(ticket, second)(*argument[second])
         assert ctx.snapshot() == before
-        assert ticket.ended
+        assert not ticket.open
 
 
 class TestCharges:

@@ -673,7 +673,7 @@ def test_the_record_tells_the_run_in_order(tmp_path: Path) -> None:
     planner = Scripted(Action.use("look", q=1), Action.use("pay"), Action.use("nope"))
     paused = loop.run(planner, "goal", run_id="r1")
     loop.resume(paused.run, {paused.pending[0].id: True})
-    told = [(kind, data) for kind, data in events(tmp_path) if kind not in {"turn", "admit", "settle", "close"}]
+    told = [(kind, data) for kind, data in events(tmp_path) if kind not in {"open", "turn", "admit", "settle", "close"}]
     assert [kind for kind, _ in told] == [
         *("start", "step", "tool_result"),
         *("step", "approval", "resume", "decision", "tool_result"),
@@ -723,7 +723,7 @@ def test_every_event_is_written_before_the_next_call_begins(tmp_path: Path) -> N
     world.add("peek", does=lambda: found.append(kinds(tmp_path)))
     step = Action(calls=(ToolCall("peek"), ToolCall("peek")))
     world.loop(audit_folder=tmp_path).run(Scripted(step), "goal")
-    assert found[0] == ["start", "step", "turn", "admit"]
+    assert found[0] == ["start", "open", "step", "turn", "admit"]
     assert found[1] == [*found[0], "settle", "tool_result", "admit"]
 
 

@@ -290,12 +290,12 @@ class TestBackoff:
         assert seen
 
     def test_a_wait_that_would_be_pointless_is_not_waited(self):
-        """may_wait says that it would end after the deadline: the last error comes out at once."""
+        """wait_ns says that it would end after the deadline: the last error comes out at once."""
         sleeper = Sleeper()
         container = RetryContainer(9, clock=sleeper, jitter=0)
         failing = Failing()
         with pytest.raises(ValueError, match="again"):
-            container.run(lambda _: failing(), lambda wait_ns: sleeper.now_ns() + wait_ns < 5 * SECOND)
+            container.run(lambda _: failing(), lambda ns: ns if sleeper.now_ns() + ns < 5 * SECOND else None)
         assert sleeper.sleeps == [SECOND, 2 * SECOND]
         assert failing.calls == 3
 
