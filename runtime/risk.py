@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from typing import Any, TypeAlias
 
+from failstop.runtime.stops import Stop
+
 
 class RiskTier(IntEnum):
     """Ordered by harm: whatever lies above a run's autonomous ceiling waits for a person."""
@@ -37,7 +39,7 @@ def tier_of(rule: RiskTier | TierRule, args: Arguments) -> RiskTier:
         return rule
     try:
         tier = rule(args)
-    except Exception:  # noqa: BLE001 - what cannot be judged is not safe, whatever the reason
+    except (Exception, Stop):  # noqa: BLE001 - what cannot be judged is not safe, whatever the reason
         return HIGHEST
     return tier if isinstance(tier, RiskTier) else HIGHEST
 

@@ -125,6 +125,6 @@ def _shown(value: object) -> str:
     """Show a value in an error without letting a hostile or huge one break the error."""
     try:
         text = repr(value)
-    except Exception:  # noqa: BLE001 - a value whose repr fails must still be refused by name
+    except BaseException:  # noqa: BLE001 - a value whose repr fails must still be refused by name
         text = f"<{type(value).__name__} without a repr>"
     return text if len(text) <= 80 else f"{text[:77]}..."  # noqa: PLR2004 - one line of a terminal

@@ -8,15 +8,15 @@ A paused run is its suspended generator, so either face can continue what the ot
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import contextvars
 import inspect
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from failstop.runtime.agent.awaiting import Reply, caught, on_own_loop, raisable, until_cancelled
 from failstop.runtime.stops import Stop
 
 if TYPE_CHECKING:
@@ -58,14 +58,6 @@ class Pause:
     requests: tuple[ApprovalRequest, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What came of one dispatch: a value, or what was raised."""
-
-    value: Any = None
-    error: BaseException | None = None
-
-
 T = TypeVar("T")
 Engine: TypeAlias = Generator[Ask | Batch | Pause, Any, T]
 
@@ -78,7 +70,7 @@ def drive(engine: Engine[T], answer: object = None) -> T | Pause:
             try:
                 came = _ask(effect) if isinstance(effect, Ask) else _dispatch_all(effect.calls)
             except BaseException as error:  # noqa: BLE001 - the engine judges what user code raised
-                effect = engine.throw(_raisable(error))
+                effect = engine.throw(raisable(error))
             else:
                 effect = engine.send(came)
     except StopIteration as end:
@@ -95,7 +87,7 @@ async def adrive(engine: Engine[T], answer: object = None) -> T | Pause:
             try:
                 came = await _ask_async(effect) if isinstance(effect, Ask) else await _dispatch_all_async(effect.calls)
             except BaseException as error:  # noqa: BLE001 - the engine judges what user code raised
-                effect = engine.throw(_raisable(error))
+                effect = engine.throw(raisable(error))
             else:
                 effect = engine.send(came)
     except StopIteration as end:
@@ -104,28 +96,11 @@ async def adrive(engine: Engine[T], answer: object = None) -> T | Pause:
     return effect
 
 
-def _raisable(error: BaseException) -> BaseException:
-    """Keep a GeneratorExit of user code apart from the one that tells an engine that it is dropped."""
-    if not isinstance(error, GeneratorExit):
-        return error
-    told = RuntimeError("a GeneratorExit was raised")
-    told.__cause__ = error
-    return told
-
-
 def _ask(ask: Ask) -> Any:
     answer = ask.fn(*ask.args)
     if inspect.isawaitable(answer):
-        return _on_own_loop(partial(_until_cancelled, answer, ask.token))
+        return on_own_loop(partial(until_cancelled, answer, ask.token))
     return answer
-
-
-def _on_own_loop(make: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(make())
-    raise RuntimeError("async planners and tools need arun when an event loop is running already")
 
 
 def _dispatch_all(calls: tuple[Call, ...]) -> list[Reply]:
@@ -168,11 +143,21 @@ def _announced(announce: Callable[[], Any], fn: Callable[[], Any]) -> Any:
 
 
 def _dispatch(call: Call) -> Reply:
-    fn = partial(_on_own_loop, call.fn) if call.asynchronous else call.fn
     try:
-        return Reply(call.context.call(fn, **call.options))
+        if call.asynchronous:
+            return Reply(on_own_loop(partial(call.context.acall, call.fn, **call.options)))
+        return Reply(call.context.call(call.fn, **call.options))
     except BaseException as error:  # noqa: BLE001 - the engine judges what user code raised
-        return Reply(error=_raisable(error))
+        return _failed(call, error)
+
+
+def _failed(call: Call, error: BaseException) -> Reply:
+    """Tell the stop of another chain, which is an error of the tool's, from a stop of this one."""
+    if isinstance(error, Stop) and call.context.stop is None and not call.context.closed:
+        told = RuntimeError(f"another chain was stopped: {error}")
+        told.__cause__ = error
+        return Reply(error=told)
+    return Reply(error=raisable(error))
 
 
 def _stopped(reply: Reply | None) -> bool:
@@ -181,35 +166,7 @@ def _stopped(reply: Reply | None) -> bool:
 
 async def _ask_async(ask: Ask) -> Any:
     answer = ask.fn(*ask.args)
-    return await _until_cancelled(answer, ask.token) if inspect.isawaitable(answer) else answer
-
-
-async def _until_cancelled(awaitable: Awaitable[Any], token: CancellationToken) -> Any:
-    """Await, but cancel once the chain is over: a model that never answers must not hold the run past its deadline."""
-    loop = asyncio.get_running_loop()
-    task = asyncio.ensure_future(_caught(awaitable))
-    unsubscribe = token.subscribe(lambda: _cancel_soon(loop, task))
-    try:
-        reply = await task
-    finally:
-        unsubscribe()
-    if reply.error is not None:
-        raise reply.error
-    return reply.value
-
-
-def _cancel_soon(loop: asyncio.AbstractEventLoop, task: asyncio.Future[Reply]) -> None:
-    # A loop that has closed has nothing left to cancel.
-    with contextlib.suppress(RuntimeError):
-        loop.call_soon_threadsafe(task.cancel)
-
-
-async def _caught(work: Awaitable[Any]) -> Reply:
-    # Caught inside the task: asyncio lets KeyboardInterrupt and SystemExit of a task tear down the whole event loop.
-    try:
-        return Reply(await work)
-    except BaseException as error:  # noqa: BLE001 - the engine judges what user code raised
-        return Reply(error=_raisable(error))
+    return await until_cancelled(answer, ask.token) if inspect.isawaitable(answer) else answer
 
 
 async def _dispatch_all_async(calls: tuple[Call, ...]) -> list[Reply]:
@@ -236,4 +193,5 @@ async def _dispatch_all_async(calls: tuple[Call, ...]) -> list[Reply]:
 async def _dispatch_async(call: Call) -> Reply:
     if not call.asynchronous:
         return await asyncio.to_thread(_dispatch, call)
-    return await _caught(call.context.acall(call.fn, **call.options))
+    reply = await caught(call.context.acall(call.fn, **call.options))
+    return reply if reply.error is None else _failed(call, reply.error)

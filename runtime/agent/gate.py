@@ -11,6 +11,7 @@ from failstop.runtime.audit import canonical
 from failstop.runtime.cores.grant import GRANTED
 from failstop.runtime.frozen import frozen, thawed, unfreezable
 from failstop.runtime.limits import UNLIMITED
+from failstop.runtime.stops import Stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,6 +128,6 @@ class Gate:
         """Bind run, tool, arguments and what the tool adds to them; the empty text if that cannot be read."""
         try:
             covered = None if tool.digest_of is None else tool.digest_of(thawed(held.args))
-        except Exception:  # noqa: BLE001 - whatever broke, what cannot be read now was not seen by a person
+        except (Exception, Stop):  # noqa: BLE001 - whatever broke, what cannot be read now was not seen by a person
             return ""
         return canonical.digest({"run": self._run, "tool": tool.name, "args": held.args, "covered": covered})

@@ -199,11 +199,12 @@ class AgentLoop:
 def _whole(run: AgentRun, planner: Planner) -> Engine[RunResult]:
     try:
         value = yield from _turns(run, planner)
-    except Stop as stop:
-        return run.end(Outcome.BUDGET_STOP, stop=stop)
     except GeneratorExit:
         raise
     except BaseException as error:  # noqa: BLE001 - whatever ended it, the run has an outcome and its trace is whole
+        # A stop of another chain is a failure like any other.
+        if isinstance(error, Stop) and (run.context.stop is not None or run.context.closed):
+            return run.end(Outcome.BUDGET_STOP, stop=error)
         return run.end(Outcome.FAILED, error=error)
     return run.end(Outcome.COMPLETED, value=value)
 

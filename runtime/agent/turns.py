@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from failstop.runtime.agent.approval import as_answer
-from failstop.runtime.agent.faces import Ask, Batch, Call, Engine, Pause, Reply
+from failstop.runtime.agent.faces import Ask, Batch, Call, Engine, Pause
 from failstop.runtime.agent.planner import Action, Observation, PlannerError, Seen, checked, reported_nano
 from failstop.runtime.audit import canonical
 from failstop.runtime.chain.dispatch import described
@@ -22,6 +22,7 @@ from failstop.runtime.stops import ClosedStop, Denied, Stop
 
 if TYPE_CHECKING:
     from failstop.runtime.agent.approval import ApprovalRequest, Approver, Grant, StandingAnswers
+    from failstop.runtime.agent.awaiting import Reply
     from failstop.runtime.agent.gate import Gate, Held
     from failstop.runtime.agent.tools import Tool
     from failstop.runtime.agent.trace import OpenTurn, Trace
@@ -129,6 +130,9 @@ class TurnEngine:
             if isinstance(error, Exception):
                 return denied
             self.refuse_if_over()
+            # The stop of another chain says nothing about this one.
+            if isinstance(error, Stop):
+                return denied
             raise
         return self._decided(grant, core.YES if said is True else core.NO, "approver")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime as dt
+import gc
 import itertools
 import json
 import threading
@@ -13,14 +14,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from failstop.runtime.agent import awaiting
 from failstop.runtime.agent.outcome import Outcome
 from failstop.runtime.agent.planner import Action, History, PlannerError, Seen, ToolCall
-from failstop.runtime.agent.run import RunClosed
+from failstop.runtime.agent.run import AgentRun, RunClosed
 from failstop.runtime.agent.tools import Tool
 from failstop.runtime.audit.canonical import canonical, jsonable
 from failstop.runtime.audit.conformance import check_run
 from failstop.runtime.audit.log import AuditError, AuditLog, load
 from failstop.runtime.audit.replay import replay
+from failstop.runtime.chain.context import ExecutionContext
 from failstop.runtime.clock import NS_PER_SECOND
 from failstop.runtime.limits import Limits
 from failstop.runtime.money import Money
@@ -39,6 +42,7 @@ from failstop.runtime.stops import (
 from failstop.runtime.tests.scripted import FACES, Scripted, World, after, unsendable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 DOLLAR = 10**9
@@ -363,6 +367,119 @@ def test_an_awaited_planner_that_hangs_is_left_at_the_deadline() -> None:
     assert isinstance(result.stop, TimeStop)
 
 
+class Stubborn:
+    """Never ends, however often it is cancelled."""
+
+    def __init__(self, begun: Callable[[], object]) -> None:
+        self.begun = begun
+
+    async def next_action(self, _: History) -> Action:
+        """See Planner."""
+        self.begun()
+        while True:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("run", FACES)
+def test_a_planner_that_swallows_its_cancellation_is_left_at_the_deadline(
+    run: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither the run nor the end of its event loop waits for it, and nothing is said about its task."""
+    monkeypatch.setattr(awaiting, "GRACE_S", 0)
+    world = World()
+    planner = Stubborn(lambda: world.clock.advance_ns(5 * NS_PER_SECOND))
+    result = run(world.loop(Limits(max_seconds=3)), planner)
+    assert isinstance(result.stop, TimeStop)
+    gc.collect()
+    assert caplog.records == []
+
+
+def test_a_planner_that_swallows_its_cancellation_does_not_outlive_its_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who cancels the run gets it back, on record as failed, though no deadline has come."""
+    monkeypatch.setattr(awaiting, "GRACE_S", 0)
+    world = World()
+
+    async def scenario() -> AgentRun:
+        began = asyncio.Event()
+        loop = world.loop()
+        run = loop.start("goal")
+        task = asyncio.create_task(loop.adrive(run, Stubborn(began.set)))
+        await began.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return run
+
+    assert asyncio.run(scenario()).close().outcome is Outcome.FAILED
+
+
+@pytest.mark.parametrize("run", FACES)
+@pytest.mark.parametrize("parallel", [False, True])
+def test_an_async_tool_is_cancelled_at_the_deadline(run: Any, parallel: bool, tmp_path: Path) -> None:
+    """On either face, alone or beside another call (G5)."""
+    world = World()
+    cancelled = []
+
+    async def hangs() -> None:
+        world.clock.advance_ns(5 * NS_PER_SECOND)
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.append("hangs")
+            raise
+
+    world.tools.register(Tool(name="hangs", fn=hangs, tier=RiskTier.READ, cost=0))
+    action = Action(calls=(ToolCall("look"), ToolCall("hangs")), parallel=parallel)
+    result = run(world.loop(Limits(max_seconds=3), audit_folder=tmp_path), Scripted(action))
+    assert isinstance(result.stop, TimeStop)
+    assert cancelled == ["hangs"]
+    (path,) = tmp_path.iterdir()
+    assert check_run(load(path).events) == []
+
+
+def test_an_async_tool_that_swallows_its_cancellation_is_left_at_the_deadline(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The event loop that it runs on ends without it."""
+    monkeypatch.setattr(awaiting, "GRACE_S", 0)
+    world = World()
+
+    async def stubborn() -> None:
+        await Stubborn(lambda: world.clock.advance_ns(5 * NS_PER_SECOND)).next_action(History("", ()))
+
+    world.tools.register(Tool(name="stubborn", fn=stubborn, tier=RiskTier.READ, cost=0))
+    result = world.loop(Limits(max_seconds=3)).run(Scripted(Action.use("stubborn")), "goal")
+    assert isinstance(result.stop, TimeStop)
+    gc.collect()
+    assert caplog.records == []
+
+
+def test_what_an_async_tool_left_running_may_clean_up() -> None:
+    """It is cancelled when the tool has returned, and its cleaning up is waited for."""
+    world = World()
+    heard = []
+
+    async def background(began: asyncio.Event) -> None:
+        try:
+            began.set()
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            heard.append("cleaned up")
+
+    async def leaves() -> str:
+        began = asyncio.Event()
+        world.task = asyncio.create_task(background(began))  # type: ignore[attr-defined]  # asyncio keeps no reference
+        await began.wait()
+        return "ok"
+
+    world.tools.register(Tool(name="leaves", fn=leaves, tier=RiskTier.READ, cost=0))
+    result = world.loop().run(Scripted(Action.use("leaves")), "goal")
+    assert result.trace[0].observations[0].ok
+    assert heard == ["cleaned up"]
+
+
 def test_halting_from_outside_stops_the_run() -> None:
     """And what the halt said is in the result."""
     world = World()
@@ -427,17 +544,70 @@ def test_a_tool_called_wrongly_is_an_observation() -> None:
     assert [turn.observations[0].seen for turn in result.trace] == [Seen.ERROR, Seen.OK]
 
 
-def test_a_stop_raised_inside_a_tool_ends_the_run_and_is_no_observation() -> None:
-    """A sub-chain's stop is not an error that a planner may try again."""
+@pytest.mark.parametrize("run", FACES)
+@pytest.mark.parametrize("parallel", [False, True])
+def test_the_stop_of_another_chain_is_an_error_of_the_tool_that_let_it_through(
+    run: Any, parallel: bool, tmp_path: Path
+) -> None:
+    """This run was not stopped, so it goes on, and no call of the action is lost."""
     world = World()
 
     def stopped() -> None:
-        raise StepStop(1, 1)
+        ExecutionContext(Limits(max_steps=0)).call(print)
+
+    async def stopped_later() -> None:
+        stopped()
 
     world.add("stopped", does=stopped)
-    result = world.loop().run(Scripted(Action.use("stopped"), Action.use("look")), "goal")
-    assert result.outcome is Outcome.BUDGET_STOP
-    assert world.names == ["stopped"]
+    world.tools.register(Tool(name="later", fn=stopped_later, tier=RiskTier.READ, cost=0))
+    action = Action(calls=(ToolCall("stopped"), ToolCall("later"), ToolCall("look")), parallel=parallel)
+    result = run(world.loop(audit_folder=tmp_path), Scripted(action))
+    assert (result.outcome, result.stop) == (Outcome.COMPLETED, None)
+    (turn,) = result.trace
+    assert [seen.seen for seen in turn.observations] == [Seen.ERROR, Seen.ERROR, Seen.OK]
+    assert "another chain was stopped: steps" in turn.observations[0].error
+    (path,) = tmp_path.iterdir()
+    assert check_run(load(path).events) == []
+
+
+@pytest.mark.parametrize("run", FACES)
+def test_the_stop_of_another_chain_in_an_approver_is_a_no(run: Any) -> None:
+    """An approver that breaks has not said yes, and this run was not stopped."""
+    world = World()
+
+    def approver(_: Any) -> bool:
+        raise StepStop(1, 1)
+
+    result = run(world.loop(approver=approver), Scripted(Action.use("pay")))
+    assert (result.outcome, result.stop, world.done) == (Outcome.COMPLETED, None, [])
+    assert result.trace[0].observations[0].seen is Seen.REFUSED
+
+
+def test_the_stop_of_another_chain_in_a_tier_rule_means_the_highest_tier() -> None:
+    """What cannot be judged waits for a person."""
+    world = World()
+
+    def rule(_: Any) -> RiskTier:
+        raise StepStop(1, 1)
+
+    world.add("judged", tier=rule)
+    result = world.loop().run(Scripted(Action.use("judged")), "goal")
+    assert result.outcome is Outcome.NEEDS_APPROVAL
+    assert result.pending[0].tier is RiskTier.IRREVERSIBLE
+    result.run.close()
+
+
+def test_the_stop_of_another_chain_in_what_an_approval_covers_refuses_the_call() -> None:
+    """What cannot be read was not seen by a person."""
+    world = World()
+
+    def covered(_: Any) -> Any:
+        raise StepStop(1, 1)
+
+    world.add("covered", tier=RiskTier.IRREVERSIBLE, digest_of=covered)
+    result = world.loop(approver=lambda _: True).run(Scripted(Action.use("covered")), "goal")
+    assert (result.outcome, world.done) == (Outcome.COMPLETED, [])
+    assert result.trace[0].observations[0].seen is Seen.REFUSED
 
 
 # Values that JSON cannot say (field case 12) -------------------------------------------------------------------------
