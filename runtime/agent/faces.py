@@ -145,10 +145,17 @@ def _announced(announce: Callable[[], Any], fn: Callable[[], Any]) -> Any:
 def _dispatch(call: Call) -> Reply:
     try:
         if call.asynchronous:
-            return Reply(on_own_loop(partial(call.context.acall, call.fn, **call.options)))
+            wait = call.options["wait"] and not _holds_on_this_thread(call.context)
+            return Reply(on_own_loop(partial(call.context.acall, call.fn, **{**call.options, "wait": wait})))
         return Reply(call.context.call(call.fn, **call.options))
     except BaseException as error:  # noqa: BLE001 - the engine judges what user code raised
         return _failed(call, error)
+
+
+def _holds_on_this_thread(context: ExecutionContext) -> bool:
+    """Say whether this thread holds money that it cannot settle while it runs an event loop, so must not wait for."""
+    chain = context._ledger.chain  # noqa: SLF001 - `call` sees this by itself; `acall` takes the loop for a shared one
+    return -threading.get_ident() in list(chain.holding.values())
 
 
 def _failed(call: Call, error: BaseException) -> Reply:

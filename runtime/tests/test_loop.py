@@ -455,6 +455,22 @@ def test_an_async_tool_that_swallows_its_cancellation_is_left_at_the_deadline(
     assert caplog.records == []
 
 
+def test_an_async_tool_does_not_wait_for_what_its_own_thread_holds() -> None:
+    """The thread that made the reservation stands in the tool's event loop, so it could never settle it."""
+    world = World()
+
+    async def fn() -> None:
+        """Do nothing."""
+
+    world.tools.register(Tool(name="dear", fn=fn, tier=RiskTier.READ, cost=1))
+    run = world.loop(Limits(max_cost_usd=1)).start("goal")
+    held = run.context.reserve("0.5")
+    (seen,) = run.perform(Action.use("dear"))
+    assert (seen.seen, seen.error[:9]) == (Seen.REFUSED, "Contended")
+    held.release()
+    run.close()
+
+
 def test_what_an_async_tool_left_running_may_clean_up() -> None:
     """It is cancelled when the tool has returned, and its cleaning up is waited for."""
     world = World()
