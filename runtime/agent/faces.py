@@ -36,17 +36,24 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One dispatch through the context; `options` are those of ExecutionContext.call."""
+    """One dispatch through the context; `options` are those of ExecutionContext.call.
+
+    allowed: asked last, when those before it in its batch are admitted or refused; False: it is not made.
+    """
 
     context: ExecutionContext
     fn: Callable[[], Any]
     options: dict[str, Any]
+    allowed: Callable[[], bool]
     asynchronous: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Dispatches to make at once, admitted in this order; answered by a list of replies, shorter if one was stopped."""
+    """Dispatches to make at once, admitted in this order; answered by a list of replies, shorter if one was stopped.
+
+    The reply of a call that was not allowed is empty.
+    """
 
     calls: tuple[Call, ...]
 
@@ -144,6 +151,8 @@ def _announced(announce: Callable[[], Any], fn: Callable[[], Any]) -> Any:
 
 def _dispatch(call: Call) -> Reply:
     try:
+        if not call.allowed():
+            return Reply()
         if call.asynchronous:
             wait = call.options["wait"] and not _holds_on_this_thread(call.context)
             return Reply(on_own_loop(partial(call.context.acall, call.fn, **{**call.options, "wait": wait})))
@@ -200,5 +209,9 @@ async def _dispatch_all_async(calls: tuple[Call, ...]) -> list[Reply]:
 async def _dispatch_async(call: Call) -> Reply:
     if not call.asynchronous:
         return await asyncio.to_thread(_dispatch, call)
-    reply = await caught(call.context.acall(call.fn, **call.options))
+    reply = await caught(_called(call))
     return reply if reply.error is None else _failed(call, reply.error)
+
+
+async def _called(call: Call) -> Any:
+    return await call.context.acall(call.fn, **call.options) if call.allowed() else None

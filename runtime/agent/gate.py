@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from failstop.runtime.agent.approval import REFUSALS, ApprovalRequest, Grant
 from failstop.runtime.agent.planner import Observation, Seen, ToolCall
@@ -71,16 +71,15 @@ class Gate:
             self._ask_if_needed(held, held.tool)
         return held
 
-    def pass_through(self, held: Held) -> None:
-        """Spend the grant of a call about to be dispatched; a call that is not what was approved is refused."""
-        if held.refusal is not None or held.tool is None:
-            return
+    def lets_through(self, held: Held) -> bool:
+        """Spend the grant of a call about to be dispatched; one that is not what was approved, or late, is refused."""
         if held.grant is not None:
-            verdict = held.grant.use(self._digest(held, held.tool))
+            verdict = held.grant.use(self._digest(held, cast("Tool", held.tool)))
             if verdict != GRANTED:
                 held.refuse(Seen.REFUSED, REFUSALS[verdict])
         elif self._in_doubt_now(held):
             held.refuse(Seen.REFUSED, _IN_DOUBT)
+        return held.refusal is None
 
     def note(self, held: Held, observation: Observation) -> None:
         """Remember if the effect of a call is in doubt, so that an equal one is not made blindly (field case 38)."""

@@ -159,8 +159,6 @@ class TurnEngine:
 
     def _dispatch(self, turn: OpenTurn, group: list[Held]) -> Engine[None]:
         """Make the calls of a group that may be made, and put on record what came of each."""
-        for held in group:
-            self._gate.pass_through(held)
         ready = [held for held in group if held.refusal is None]
         replies: list[Reply] = []
         if ready:
@@ -192,7 +190,7 @@ class TurnEngine:
         fn = partial(_invoke, tool.fn, given, held.args)
         # A process of its own cannot tell us that it began.
         told = fn if tool.isolate == "process" else partial(_begin, held, fn)
-        return Call(self._context, told, options, tool.asynchronous)
+        return Call(self._context, told, options, partial(self._gate.lets_through, held), tool.asynchronous)
 
     def _note(self, turn: OpenTurn, held: Held, seen: Observation) -> None:
         turn.observations.append(seen)

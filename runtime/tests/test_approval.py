@@ -14,10 +14,12 @@ from failstop.runtime.agent.approval import ApprovalError, ApprovalRequest, Appr
 from failstop.runtime.agent.outcome import Outcome
 from failstop.runtime.agent.planner import Action, Seen, ToolCall
 from failstop.runtime.agent.tools import Tool
+from failstop.runtime.audit.conformance import check_run
 from failstop.runtime.audit.log import load
 from failstop.runtime.clock import NS_PER_SECOND, VirtualClock
 from failstop.runtime.cores import grant as core
 from failstop.runtime.limits import Limits
+from failstop.runtime.policies.pipeline import PolicyContext, PolicyDecision, PolicyPipeline
 from failstop.runtime.policies.retry import RetryContainer
 from failstop.runtime.risk import RiskTier, shell_tier
 from failstop.runtime.stops import ConfigurationError, Denied, TimeStop
@@ -848,6 +850,46 @@ def test_a_yes_not_used_in_time_is_none() -> None:
     result = loop.resume(paused.run, {paused.pending[0].id: True})
     assert world.names == ["slow"]
     assert result.trace[0].observations[1].error == "the approval expired"
+
+
+class SlowToAdmit:
+    """A policy that takes a minute over each call of "look"."""
+
+    policy_type = "slow"
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self._clock = clock
+
+    def check(self, context: PolicyContext) -> PolicyDecision:
+        """See RuntimePolicy."""
+        if context.name == "look":
+            self._clock.advance_ns(60 * NS_PER_SECOND)
+        return PolicyDecision(True, self.policy_type)
+
+    def release(self, *_: Any) -> None:
+        """Took nothing."""
+
+    def report(self, *_: Any) -> None:
+        """Learns nothing."""
+
+    def reset(self) -> None:
+        """Keeps nothing."""
+
+
+@pytest.mark.parametrize("run", FACES)
+def test_a_yes_that_runs_out_while_an_earlier_call_beside_it_waits_to_be_admitted_is_none(
+    run: Any, tmp_path: Path
+) -> None:
+    """An approval is spent when its own call is about to be admitted, not when its batch is."""
+    world = World()
+    policies = PolicyPipeline([SlowToAdmit(world.clock)])
+    action = Action(calls=(ToolCall("look"), ToolCall("pay")), parallel=True)
+    options = {"grant_seconds": 60, "approver": lambda _: True, "audit_folder": tmp_path}
+    result = run(world.loop(policies=lambda: policies, **options), Scripted(action))
+    assert world.names == ["look"]
+    assert result.trace[0].observations[1].error == "the approval expired"
+    (path,) = tmp_path.iterdir()
+    assert check_run(load(path).events) == []
 
 
 def test_without_an_expiry_a_question_waits_for_ever() -> None:
