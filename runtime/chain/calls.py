@@ -160,11 +160,17 @@ class Calls:
             finally:
                 if admitted:
                     if held or paid:
-                        with lock:
-                            account.state = settle(account.state, account.bounds, held, paid)
-                            chain.holding.pop(number, None)
-                            if paid > held or chain.waiters:
-                                ledger.after_settlement(held, paid)
+                        try:
+                            with lock:
+                                account.state = settle(account.state, account.bounds, held, paid)
+                                admitted = False
+                                chain.holding.pop(number, None)
+                                if paid > held or chain.waiters:
+                                    ledger.after_settlement(held, paid)
+                        except BaseException:
+                            if admitted:
+                                ledger.settle_interrupted(number, held, paid)
+                            raise
                     if chain.posted:
                         chain.drain()
                     frame = frames.current.get()

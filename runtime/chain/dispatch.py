@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from failstop.runtime.chain import frames
 from failstop.runtime.chain.accounts import closed_stop
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from failstop.runtime.money import Amount
 
 
+Tokens: TypeAlias = "Callable[[Any], tuple[int, int]]"
+"""Reads (tokens in, tokens out) from a call's value."""
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """What one call asks for; `asked` is nano-dollars or NO_ESTIMATE."""
@@ -37,7 +41,7 @@ class Request:
     asked: int
     cost: Cost
     wait: bool
-    tokens: Callable[[Any], tuple[int, int]] | None = None
+    tokens: Tokens | None = None
 
     @property
     def kind(self) -> str:
@@ -115,6 +119,7 @@ class Dispatch:
         "handed_over",
         "held",
         "request",
+        "settled",
         "start_ns",
         "thread",
     )
@@ -130,7 +135,7 @@ class Dispatch:
         self.begun = False
         self.handed_over = False
         """True once other code ends the call, whatever becomes of its caller."""
-        self.call = self.held = self.start_ns = 0
+        self.call = self.held = self.start_ns = self.settled = 0
         self.thread = get_ident()
         self.frame: frames.Frame = (boundary.ledger.chain, 0, self._outer)
 
@@ -216,26 +221,37 @@ class Dispatch:
                 self.release()
 
     def _end(self, paid: int, outcome: str, known: bool, error: BaseException | None, value: Any) -> None:
+        ledger = self._boundary.ledger
+        told = None
         self._end_once()
-        boundary, request = self._boundary, self.request
-        what_broke = None if error is None else described(error)
         try:
-            boundary.ledger.settle(
-                self.call, self.held, paid, outcome, known, what_broke, posted=isinstance(error, GeneratorExit)
-            )
+            told = None if error is None else described(error)
+            ledger.settle(self, paid, outcome, known, told, posted=isinstance(error, GeneratorExit))
+        except BaseException:
+            # An interrupt before anything was settled: what the call holds must not stay held.
+            if not self.settled:
+                ledger.settle(self, paid, outcome, known, told, posted=True)
+            raise
         finally:
             try:
-                tokens = _tokens(request.tokens, value) if error is None else (0, 0)
-                where = (self.call, self._outer, self.thread, boundary.owner.name, request.kind, request.label)
-                boundary.graph.record((*where, self.start_ns, boundary.ledger.now_ns(), paid, outcome, *tokens))
+                self._note(paid, outcome, self.request.tokens if error is None else None, value)
             finally:
-                boundary.report(self._decision, error, paid if known else UNKNOWN_COST)
+                self._boundary.report(self._decision, error, paid if known else UNKNOWN_COST)
+
+    def _note(self, paid: int, outcome: str, read: Tokens | None, value: Any) -> None:
+        boundary, request = self._boundary, self.request
+        where = (self.call, self._outer, self.thread, boundary.owner.name, request.kind, request.label)
+        boundary.graph.record((*where, self.start_ns, boundary.ledger.now_ns(), paid, outcome, *_counted(read, value)))
 
     def _end_once(self) -> None:
         try:
             self._once.pop()
         except IndexError:
             raise AlreadyEnded(f"the reservation of {self.request.label!r} was ended before") from None
+        except BaseException:
+            # An interrupt that came right after: the end has yet to happen.
+            self._once.append(True)
+            raise
 
 
 def described(error: BaseException) -> str:
@@ -247,7 +263,7 @@ def described(error: BaseException) -> str:
         return name
 
 
-def _tokens(read: Callable[[Any], tuple[int, int]] | None, value: Any) -> tuple[int, int]:
+def _counted(read: Tokens | None, value: Any) -> tuple[int, int]:
     if read is None:
         return 0, 0
     try:

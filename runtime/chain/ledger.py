@@ -23,11 +23,15 @@ if TYPE_CHECKING:
 
 
 class Ticket(Protocol):
-    """What an admission fills: the number of the call, nano-dollars held, time of admission."""
+    """What an admission fills: the number of the call, nano-dollars held, time of admission.
+
+    settled: how many ledgers of its path it was settled at.
+    """
 
     call: int
     held: int
     start_ns: int
+    settled: int
 
 
 class Queued(Contended):
@@ -138,35 +142,53 @@ class Ledger:
             call = states[-1][2] + self.chain.released
             if self.chain.audit is not None:
                 self._write_admission(call, owner, asked, held, tool, retry, label, now)
-            for account, state in zip(self._path, states, strict=True):
+            ticket.held, ticket.start_ns = held, now
+            for account, state in zip(self._path[:-1], states[:-1], strict=True):
                 account.state = state
+            # In one go: no interrupt comes between two stores, so the root never holds what no ticket knows of.
+            root.state, ticket.call = states[-1], call
             if held:
                 self.chain.holding[call] = get_ident()
-            # Here and not by a value that is returned: an interrupt on the way back would lose what is held.
-            ticket.held, ticket.start_ns, ticket.call = held, now, call
 
     def settle(
-        self, call: int, held: int, cost: int, outcome: str, cost_known: bool, error: str | None, *, posted: bool
+        self, ticket: Ticket, cost: int, outcome: str, cost_known: bool, error: str | None, *, posted: bool
     ) -> None:
         """Charge an ended dispatch in full; a cost above what it held stops every ledger on its path with a ceiling.
 
         posted: never wait for the lock, which the calling thread may hold.
         """
         if posted:
-            self.chain.post(lambda: self._settle(call, held, cost, outcome, cost_known, error))
+            self.chain.post(lambda: self._settle(ticket, cost, outcome, cost_known, error))
             return
-        with self.chain, self.lock:
-            self._settle(call, held, cost, outcome, cost_known, error)
+        try:
+            with self.chain, self.lock:
+                self._settle(ticket, cost, outcome, cost_known, error)
+        except BaseException:
+            # An interrupt in the middle: the ledgers that are left are settled all the same.
+            if 0 < ticket.settled < len(self._path):
+                self.settle(ticket, cost, outcome, cost_known, error, posted=True)
+            raise
 
-    def _settle(self, call: int, held: int, cost: int, outcome: str, cost_known: bool, error: str | None) -> None:
-        for account in self._path:
-            account.state = core.settle(account.state, account.bounds, held, cost)
-        self.chain.holding.pop(call, None)
+    def settle_interrupted(self, call: int, held: int, cost: int) -> None:
+        """Settle a quick call that was interrupted while it settled; never waits for the lock."""
+
+        def settle() -> None:
+            self.account.state = core.settle(self.account.state, self.account.bounds, held, cost)
+            self.chain.holding.pop(call, None)
+            self.after_settlement(held, cost)
+
+        self.chain.post(settle)
+
+    def _settle(self, ticket: Ticket, cost: int, outcome: str, cost_known: bool, error: str | None) -> None:
+        for account in self._path[ticket.settled :]:
+            account.state = core.settle(account.state, account.bounds, ticket.held, cost)
+            ticket.settled += 1
+        self.chain.holding.pop(ticket.call, None)
         try:
             if self.chain.audit is not None:
-                self._write_settlement(call, held, cost, outcome, cost_known, error)
+                self._write_settlement(ticket.call, ticket.held, cost, outcome, cost_known, error)
         finally:
-            self.after_settlement(held, cost)
+            self.after_settlement(ticket.held, cost)
 
     def charge(self, owner: Owner, cost: int, label: str) -> None:
         """Record, in full, nano-dollars spent outside of any dispatch; NO_ESTIMATE is all that is left."""
