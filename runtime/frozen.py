@@ -5,12 +5,17 @@ What a person is shown, what is hashed and what is run must be one value, whatev
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import decimal
 import fractions
 import pathlib
 import uuid
-from typing import Any, NoReturn
+import zoneinfo
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MAX_DEPTH = 100
 """Containers may lie so deep in one another; a call with deeper arguments is refused."""
@@ -18,11 +23,10 @@ MAX_DEPTH = 100
 _IMMUTABLE = frozenset(
     {
         *(bool, int, float, complex, str, bytes, type(None), type(...)),
-        *(decimal.Decimal, fractions.Fraction, uuid.UUID),
-        *(dt.date, dt.datetime, dt.time, dt.timedelta, dt.timezone),
-        *(pathlib.PurePosixPath, pathlib.PureWindowsPath, pathlib.PosixPath, pathlib.WindowsPath),
+        *(decimal.Decimal, dt.date, dt.timedelta, dt.timezone, zoneinfo.ZoneInfo),
     }
 )
+_ZONES = frozenset({type(None), dt.timezone, zoneinfo.ZoneInfo})
 
 
 class TooDeepError(ValueError):
@@ -73,6 +77,36 @@ class FrozenList(list[Any]):
         return list, (list(self),)
 
 
+def _same_moment(value: dt.datetime | dt.time) -> dt.datetime | dt.time:
+    # A zone of any other type may answer differently each time it is asked.
+    if type(value.tzinfo) not in _ZONES:
+        raise TypeError("a foreign time zone")
+    return value
+
+
+def _same_path(value: pathlib.PurePath) -> pathlib.PurePath:
+    return type(value)(str(value))
+
+
+def _same_fraction(value: fractions.Fraction) -> fractions.Fraction:
+    return fractions.Fraction(int.__index__(value.numerator), int.__index__(value.denominator))
+
+
+def _same_uuid(value: uuid.UUID) -> uuid.UUID:
+    return uuid.UUID(int=int.__index__(value.int))
+
+
+_REBUILT: dict[type, Callable[[Any], Any]] = {
+    **dict.fromkeys((dt.datetime, dt.time), _same_moment),
+    **dict.fromkeys(
+        (pathlib.PurePosixPath, pathlib.PureWindowsPath, pathlib.PosixPath, pathlib.WindowsPath), _same_path
+    ),
+    fractions.Fraction: _same_fraction,
+    uuid.UUID: _same_uuid,
+}
+"""Meant to be unchangeable, but written in Python, so they can be changed all the same: only a fresh one is private."""
+
+
 class _Copier:
     """Walks plain data once; a part met twice, or inside itself, is copied once."""
 
@@ -86,6 +120,8 @@ class _Copier:
         kind = type(value)
         if kind in _IMMUTABLE:
             return value
+        if kind in _REBUILT:
+            return self._rebuild(value)
         if depth > MAX_DEPTH:
             raise TooDeepError(f"containers lie more than {MAX_DEPTH} deep in one another")
         if id(value) in self._copies:
@@ -117,5 +153,14 @@ class _Copier:
             return frozenset(self.copy(item, depth) for item in list(value))
         if kind is bytearray:
             return bytes(value)
-        self.opaque = self.opaque or kind.__name__
+        return self._pass_on(value)
+
+    def _rebuild(self, value: Any) -> Any:
+        # If it cannot be made again, somebody has been inside, and nothing that it says can be relied on.
+        with contextlib.suppress(Exception):
+            return _REBUILT[type(value)](value)
+        return self._pass_on(value)
+
+    def _pass_on(self, value: Any) -> Any:
+        self.opaque = self.opaque or type(value).__name__
         return value

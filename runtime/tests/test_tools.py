@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import datetime as dt
+import fractions
 import json
+import pathlib
+import uuid
+import zoneinfo
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -277,6 +284,80 @@ def test_what_cannot_be_frozen_is_named() -> None:
 
     assert unfreezable({"to": [Account()]}) == "Account"
     assert unfreezable({"to": ["x", 1, 2.5, None, b"", (1,), {2}]}) == ""
+
+
+def _inside(value: Any, slot: str, other: Any) -> Any:
+    object.__setattr__(value, slot, other)
+    return value
+
+
+def test_values_that_python_only_calls_unchangeable_are_made_anew() -> None:
+    """Fractions, UUIDs and paths keep what they are in slots that anybody with a reference can set."""
+    half, name, path = fractions.Fraction(1, 2), uuid.UUID(int=7), pathlib.PurePosixPath("/home/scratch")
+    value = frozen({"amount": half, "id": [name], "where": path})
+    _inside(half, "_numerator", 10**6)
+    _inside(name, "int", 8)
+    _inside(path, "_str", "/etc")
+    assert str(path) == "/etc"
+    assert value["amount"] == fractions.Fraction(1, 2)
+    assert value["id"] == [uuid.UUID(int=7)]
+    assert str(value["where"] / "data") == "/home/scratch/data"
+
+
+def test_a_path_that_shows_another_than_it_opens_is_made_into_the_one_it_shows() -> None:
+    """What was approved is the text that the person saw."""
+    path = pathlib.PurePosixPath("/home/scratch")
+    assert str(path) == "/home/scratch"
+    for slot, parts in (("_parts", ["/", "etc"]), ("_tail_cached", ["etc"])):
+        with contextlib.suppress(AttributeError):
+            _inside(path, slot, parts)
+    value = frozen([path])[0]
+    assert (str(value), str(value / "data")) == ("/home/scratch", "/home/scratch/data")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pathlib.PurePosixPath("/a//b/../c"),
+        pathlib.PureWindowsPath("c:/a"),
+        pathlib.Path(),
+        fractions.Fraction(-3, 9),
+        uuid.UUID(int=2**128 - 1),
+        dt.datetime(2030, 1, 1, tzinfo=zoneinfo.ZoneInfo("UTC"), fold=1),
+        dt.datetime(2030, 1, 1, tzinfo=dt.UTC),
+        dt.time(1, 2, 3, 4),
+        dt.timedelta(1),
+        Decimal("1.20"),
+    ],
+    ids=repr,
+)
+def test_what_is_made_anew_is_the_same(value: Any) -> None:
+    """And needs no person to judge whether it is."""
+    copied = frozen([value])
+    assert (copied, repr(copied[0]), unfreezable([value])) == ([value], repr(value), "")
+
+
+class _Drifting(dt.tzinfo):
+    """A zone whose offset somebody can change."""
+
+    def utcoffset(self, _: Any) -> dt.timedelta:
+        return dt.timedelta(0)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        dt.datetime(2030, 1, 1, tzinfo=_Drifting()),
+        dt.time(tzinfo=_Drifting()),
+        _inside(fractions.Fraction(1), "_numerator", 0.5),
+        _inside(fractions.Fraction(1), "_denominator", 0),
+        _inside(uuid.UUID(int=1), "int", "7"),
+    ],
+    ids=["datetime", "time", "numerator", "denominator", "uuid"],
+)
+def test_what_cannot_be_made_anew_cannot_be_approved(value: Any) -> None:
+    """A time zone of anybody's own may answer differently each time, and so may a value that was tampered with."""
+    assert unfreezable({"when": [value]}) == type(value).__name__
 
 
 def test_values_too_deep_to_copy_are_refused_and_not_a_crash() -> None:
