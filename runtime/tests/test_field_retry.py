@@ -1,0 +1,32 @@
+"""Effects in doubt, however they are asked for again: kinds of failure that properties/FIELD_CASES.md numbers."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from failstop.runtime.agent.outcome import Outcome
+from failstop.runtime.agent.planner import Action, ToolCall
+from failstop.runtime.risk import RiskTier
+from failstop.runtime.tests.scripted import Scripted, World
+
+SAME_AGAIN = [{"n": 5, "to": "ann"}, {"to": "ann", "n": 5}, '{ "to" : "ann",\n"n": 5 }', '{"n":5,"to":"ann"}']
+
+
+@pytest.mark.parametrize("again", SAME_AGAIN, ids=str)
+@pytest.mark.parametrize("parallel", [False, True])
+def test_a_call_in_doubt_is_known_again_however_it_is_spelled(again: Any, parallel: bool) -> None:
+    """Other order, other white space, other step, new id: the effect is not made a second time (field case 38)."""
+    world = World()
+
+    def commits_and_fails(to: str, n: int) -> None:
+        raise OSError(f"reply of {to}, {n} lost")
+
+    world.add("post", does=commits_and_fails, tier=RiskTier.WRITE, idempotent=False)
+    first = Action(calls=(ToolCall("post", {"to": "ann", "n": 5}),))
+    second = Action(calls=(ToolCall("look"), ToolCall("post", cast("dict[str, Any]", again))), parallel=parallel)
+    result = world.loop().run(Scripted(first, Action.use("look"), second), "goal")
+    assert result.outcome is Outcome.NEEDS_APPROVAL
+    assert [request.in_doubt for request in result.pending] == [True]
+    assert world.names.count("post") == 1
