@@ -7,12 +7,12 @@ Write prices as text or ``Decimal`` ("0.10") to say a tenth.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import TypeAlias
 
+from failstop.runtime.exact import is_finite, plain, ratio, spelled
 from failstop.runtime.stops import ConfigurationError
 
 NANO_PER_USD = 10**9
@@ -21,7 +21,9 @@ MAX_CEILING = 2**63 - 1
 
 _MAX_TEXT = 64
 _MAX_EXPONENT = 400
-_MIN_EXPONENT = -40
+# Every float is below it, so whatever a call reports is charged in full; and every sum can still be written down.
+_MAX_USD = 10**_MAX_EXPONENT
+_MAX_NANO = _MAX_USD * NANO_PER_USD
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -46,9 +48,7 @@ class Money:
         return Money(self.nano - other.nano)
 
     def __str__(self) -> str:
-        sign = "-" if self.nano < 0 else ""
-        dollars, rest = divmod(abs(self.nano), NANO_PER_USD)
-        return f"{sign}${dollars}.{_at_least_cents(f'{rest:09d}')}"
+        return f"{'-' if self.nano < 0 else ''}${spelled(abs(self.nano), 2)}"
 
 
 Amount: TypeAlias = Money | Decimal | str | int | float
@@ -58,8 +58,8 @@ Amount: TypeAlias = Money | Decimal | str | int | float
 def nano_up(value: Amount, field: str = "cost") -> int:
     """Nano-dollars of a cost or reservation, never below its true value; raises ConfigurationError naming `field`."""
     if type(value) is Money:
-        return _not_negative(value.nano, value, field)
-    if type(value) is int and value >= 0:
+        return _countable(value.nano, value, field)
+    if type(value) is int and 0 <= value < _MAX_USD:
         return value * NANO_PER_USD
     if type(value) is float or type(value) is str:
         return _cached_up(value, field)
@@ -69,7 +69,7 @@ def nano_up(value: Amount, field: str = "cost") -> int:
 def nano_down(value: Amount, field: str = "ceiling") -> int:
     """Nano-dollars of a ceiling, never above its true value; raises ConfigurationError naming `field`."""
     if type(value) is Money:
-        nano = _not_negative(value.nano, value, field)
+        nano = _countable(value.nano, value, field)
     else:
         numerator, denominator = _ratio(value, field)
         nano = numerator * NANO_PER_USD // denominator
@@ -80,7 +80,7 @@ def nano_down(value: Amount, field: str = "ceiling") -> int:
 
 def _ceiling(value: object, field: str) -> int:
     numerator, denominator = _ratio(value, field)
-    return -(-numerator * NANO_PER_USD // denominator)
+    return _countable(-(-numerator * NANO_PER_USD // denominator), value, field)
 
 
 # Prices repeat: the same few texts and floats come with every call.
@@ -88,16 +88,17 @@ _cached_up = lru_cache(maxsize=1024, typed=True)(_ceiling)
 
 
 def _ratio(value: object, field: str) -> tuple[int, int]:
-    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
+    number = plain(value)
+    if number is None:
         raise ConfigurationError(field, value, "an amount in dollars: Decimal, text such as '0.25', int or float")
-    if isinstance(value, int):
-        return _not_negative(value, value, field), 1
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise ConfigurationError(field, value, "a finite amount in dollars")
-        _not_negative(value, value, field)
-        return value.as_integer_ratio()
-    return _decimal_ratio(_decimal(value, field) if isinstance(value, str) else value, value, field)
+    if isinstance(number, str):
+        number = _decimal(number, field)
+    if not is_finite(number):
+        raise ConfigurationError(field, value, "a finite amount in dollars")
+    numerator, denominator = ratio(number)
+    if numerator < 0:
+        raise ConfigurationError(field, value, "zero or more")
+    return numerator, denominator
 
 
 def _decimal(text: str, field: str) -> Decimal:
@@ -109,24 +110,9 @@ def _decimal(text: str, field: str) -> Decimal:
         raise ConfigurationError(field, text, "a number of dollars such as '0.25'") from None
 
 
-def _decimal_ratio(value: Decimal, given: object, field: str) -> tuple[int, int]:
-    if not value.is_finite():
-        raise ConfigurationError(field, given, "a finite amount in dollars")
-    if value < 0:
+def _countable(nano: int, given: object, field: str) -> int:
+    if nano < 0:
         raise ConfigurationError(field, given, "zero or more")
-    # Exponents are bounded first: the exact ratio of Decimal("1e999999999") would not fit into memory.
-    if value.adjusted() > _MAX_EXPONENT:
+    if nano >= _MAX_NANO:
         raise ConfigurationError(field, given, f"below 1e{_MAX_EXPONENT} dollars")
-    if value and value.adjusted() < _MIN_EXPONENT:
-        return 1, 10**-_MIN_EXPONENT
-    return value.as_integer_ratio()
-
-
-def _not_negative(number: int | float, given: object, field: str) -> int:  # noqa: PYI041 - both occur, said plainly
-    if number < 0:
-        raise ConfigurationError(field, given, "zero or more")
-    return number  # type: ignore[return-value]  # a float caller ignores the result
-
-
-def _at_least_cents(digits: str) -> str:
-    return digits[:2] + digits[2:].rstrip("0")
+    return nano

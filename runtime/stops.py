@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from failstop.runtime.exact import spelled
+
 
 class ConfigurationError(ValueError):
     """A limit, option or amount that cannot be used (G6); nothing was created or changed."""
@@ -25,10 +27,9 @@ class ConfigurationError(ValueError):
 
 
 class Stop(BaseException):
-    """The chain is over for good; `limit` and `used` are in the ceiling's own unit."""
+    """The chain is over for good; `limit` and `used` are in the ceiling's own unit, which the text spells out."""
 
     ceiling: ClassVar[str] = "halt"
-    unit: ClassVar[str] = ""
 
     def __init__(self, limit: int | None = None, used: int | None = None, detail: str = "") -> None:
         super().__init__(limit, used, detail)
@@ -41,15 +42,21 @@ class Stop(BaseException):
         return type(self)(self.limit, self.used, self.detail)
 
     def __str__(self) -> str:
-        numbers = "" if self.limit is None else f": limit {self.limit}{self.unit}, used {self.used}{self.unit}"
-        return f"{self.ceiling}{numbers}{'; ' if self.detail else ''}{self.detail}"
+        limit = "" if self.limit is None else f": limit {self._spelled(self.limit)}"
+        used = "" if self.limit is None or self.used is None else f", used {self._spelled(self.used)}"
+        return f"{self.ceiling}{limit}{used}{'; ' if self.detail else ''}{self.detail}"
+
+    def _spelled(self, number: int) -> str:
+        return str(number)
 
 
 class CostStop(Stop):
     """G1: the cost ceiling; in nano-dollars."""
 
     ceiling = "cost"
-    unit = " nano-dollars"
+
+    def _spelled(self, number: int) -> str:
+        return f"${spelled(number, 2)}"
 
 
 class StepStop(Stop):
@@ -74,7 +81,9 @@ class TimeStop(Stop):
     """G5: the deadline; in nanoseconds since the chain began."""
 
     ceiling = "time"
-    unit = " ns"
+
+    def _spelled(self, number: int) -> str:
+        return f"{spelled(number, 0)} s"
 
 
 class RepeatStop(Stop):

@@ -23,6 +23,7 @@ from failstop.runtime import (
     Denied,
     ExecutionContext,
     ExecutionGraph,
+    HaltedStop,
     Limits,
     Money,
     Outcome,
@@ -510,3 +511,21 @@ def test_a_budget_and_a_quota_count_an_amount_as_it_is_or_refuse_it(value):
 
     assert watched(spend, lambda: budget.spent.nano) == [0, due, 2 * due]
     assert watched(settle, lambda: quota.usage("t").spent.nano) == [0, due or HELD, 2 * (due or HELD)]
+
+
+@pytest.mark.parametrize(
+    ("stop", "text"),
+    [
+        (CostStop(50_000_000, 51_200_000), "cost: limit $0.05, used $0.0512"),
+        (CostStop(10**9, 0, "too dear"), "cost: limit $1.00, used $0.00; too dear"),
+        (TimeStop(3 * 10**9, 3_000_000_001), "time: limit 3 s, used 3.000000001 s"),
+        (StepStop(3, 4), "steps: limit 3, used 4"),
+        (HaltedStop(detail="operator"), "halt; operator"),
+        (CostStop(10**9), "cost: limit $1.00"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_a_stop_says_its_numbers_in_the_units_of_its_limit(stop, text):
+    """Dollars and seconds, as they were configured; the attributes stay whole numbers."""
+    assert str(stop) == text
+    assert str(stop.again()) == text

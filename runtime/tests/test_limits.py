@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+import json
+from decimal import Decimal, localcontext
+from enum import IntEnum
 
 import pytest
 from hypothesis import given
@@ -12,6 +14,7 @@ from failstop.runtime.chain.context import ExecutionContext
 from failstop.runtime.limits import UNLIMITED, Limits, seconds_to_ns
 from failstop.runtime.money import MAX_CEILING, Money
 from failstop.runtime.stops import ConfigurationError
+from failstop.runtime.tests.test_money import LyingDecimal, LyingFloat, LyingInt
 
 FIELDS = ("max_cost_usd", "max_steps", "max_tool_calls", "max_retries", "max_seconds", "max_repeats")
 
@@ -71,15 +74,53 @@ def test_a_context_takes_limits_and_nothing_else():
         Limits,
         max_cost_usd=st.none() | st.decimals(min_value=0, max_value=10**6, places=9),
         max_steps=st.none() | st.integers(min_value=10, max_value=MAX_CEILING),
-        max_seconds=st.none() | st.floats(min_value=0, max_value=1e6),
+        max_seconds=st.none()
+        | st.floats(min_value=0, max_value=1e6)
+        | st.decimals(min_value=0, max_value=10**6, allow_nan=False)
+        | st.integers(min_value=0, max_value=MAX_CEILING // 10**9),
         max_repeats=st.none() | st.integers(min_value=0, max_value=10),
     )
 )
 def test_limits_survive_being_written_and_read_back(limits):
     """What the audit log stores is the same ceiling, to the nano-dollar and the nanosecond."""
-    again = Limits.from_mapping(limits.to_mapping())
+    again = Limits.from_mapping(json.loads(json.dumps(limits.to_mapping())))
     assert again == limits
     assert (again.max_cost_nano, again.max_ns) == (limits.max_cost_nano, limits.max_ns)
+
+
+def test_limits_are_written_exactly_whatever_the_callers_decimal_context():
+    """Six digits of precision are enough for many programs, and not for a ceiling."""
+    with localcontext() as context:
+        context.prec = 6
+        limits = Limits(max_cost_usd="1234.567891", max_seconds=Decimal("1234.567891"))
+        written = limits.to_mapping()
+        assert Limits.from_mapping(written) == limits
+    assert (written["max_cost_usd"], written["max_seconds"]) == ("1234.567891000", "1234.567891")
+
+
+@pytest.mark.parametrize("text", ["nan", "-1", "soon", "1e99", ""])
+def test_a_text_that_is_no_number_of_seconds_is_refused(text):
+    """Also where configuration may write seconds as text."""
+    with pytest.raises(ConfigurationError, match="max_seconds is"):
+        Limits.from_mapping({"max_seconds": text})
+
+
+@pytest.mark.parametrize("kind", [LyingInt, LyingFloat, LyingDecimal])
+def test_a_limit_that_answers_what_it_likes_is_kept_as_a_plain_number(kind):
+    """What its base type holds is the limit."""
+    assert seconds_to_ns(kind("3"), "s") == 3 * 10**9
+    limits = Limits(max_cost_usd=kind("3"), max_seconds=kind("3"))
+    assert (type(limits.max_seconds), limits.max_cost_nano) == (kind.__base__, 3 * 10**9)
+    with pytest.raises(ConfigurationError):
+        Limits(max_seconds=kind("-3"))
+
+
+def test_a_count_that_answers_what_it_likes_is_kept_as_a_plain_int():
+    """Else a ceiling of five could say of itself that it was never reached, or could not be logged."""
+    few = IntEnum("Few", {"FEW": 5}).FEW
+    for count in (LyingInt(5), few):
+        limits = Limits(max_steps=count, max_repeats=count)
+        assert (type(limits.max_steps), limits) == (int, Limits(max_steps=5, max_repeats=5))
 
 
 def test_seconds_become_nanoseconds_rounded_down():

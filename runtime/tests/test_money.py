@@ -54,9 +54,11 @@ def test_a_cost_too_large_for_any_ceiling_is_still_counted_exactly():
     "value",
     [
         *(float("nan"), float("inf"), -1, -0.01, Decimal("NaN"), Decimal("sNaN"), Decimal(-1), Money(-1)),
-        *("-1", "nan", "inf", "x", "", "9" * 65, "1e500"),
+        *("-1", "nan", "inf", "x", "", "9" * 65, "1e500", "1e999999999"),
+        *(10**400, 10**5000, Decimal("1e400"), Decimal("1e999999999"), Money(10**409)),
         *(True, False, None, [], 1 + 0j),
     ],
+    ids=lambda value: type(value).__name__,
 )
 def test_what_is_no_amount_is_refused_by_name_and_value(value):
     """NaN, infinite, negative, a bool, a wrong type and senseless text are refused at the door (G6)."""
@@ -64,6 +66,68 @@ def test_what_is_no_amount_is_refused_by_name_and_value(value):
         with pytest.raises(ConfigurationError) as refusal:
             convert(value, "price")
         assert str(refusal.value).startswith("price is ")
+
+
+def test_the_bound_of_an_amount_is_the_same_however_it_is_written():
+    """Just below 1e400 dollars it is exact, as an int, a Decimal or Money."""
+    dollars = 10**400 - 1
+    for value in (dollars, Decimal(dollars), Money(dollars * 10**9)):
+        assert nano_up(value) == dollars * 10**9
+    for value in (dollars + 1, Decimal(dollars + 1), Money((dollars + 1) * 10**9)):
+        with pytest.raises(ConfigurationError, match="below 1e400 dollars"):
+            nano_up(value)
+
+
+def _never(*_):
+    raise AssertionError("asked")
+
+
+class LyingInt(int):
+    """An int that answers nothing as an int does."""
+
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = __index__ = __int__ = __mul__ = as_integer_ratio = _never
+    __hash__ = None
+
+
+class LyingFloat(float):
+    """A float that answers nothing as a float does."""
+
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = __float__ = as_integer_ratio = is_integer = _never
+    __hash__ = None
+
+
+class LyingDecimal(Decimal):
+    """A Decimal that answers nothing as a Decimal does."""
+
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = __float__ = as_integer_ratio = is_finite = adjusted = _never
+    __hash__ = None
+
+
+class LyingText(str):
+    """A text that answers nothing as a text does."""
+
+    __slots__ = ()
+    __eq__ = __len__ = __str__ = __getitem__ = __iter__ = strip = _never
+    __hash__ = None
+
+
+@pytest.mark.parametrize("kind", [LyingInt, LyingFloat, LyingDecimal, LyingText])
+def test_a_number_that_answers_what_it_likes_is_not_asked(kind):
+    """What its base type holds counts: a subclass could otherwise be a ceiling that is none, or a cost below zero."""
+    assert nano_up(kind("3")) == nano_down(kind("3")) == 3 * 10**9
+    with pytest.raises(ConfigurationError):
+        nano_up(kind("-3"))
+
+
+def test_something_that_only_claims_to_be_a_number_is_refused():
+    """A class that is claimed is believed by isinstance, and by nothing that converts."""
+
+    class Claims:
+        __class__ = int
+
+    for convert in (nano_up, nano_down):
+        with pytest.raises(ConfigurationError):
+            convert(Claims())
 
 
 def test_a_ceiling_beyond_sixty_three_bits_is_refused():
