@@ -13,13 +13,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from failstop.runtime.agent.approval import StandingAnswers
+from failstop.runtime.agent.doors import check
 from failstop.runtime.agent.faces import Ask, Engine, Pause, adrive, drive
 from failstop.runtime.agent.gate import Gate
 from failstop.runtime.agent.outcome import Outcome, RunResult
 from failstop.runtime.agent.planner import Action, Planner, PlannerError
 from failstop.runtime.agent.run import AgentRun
 from failstop.runtime.agent.run_log import RunLog
-from failstop.runtime.agent.tools import ToolRegistry
 from failstop.runtime.agent.trace import Trace
 from failstop.runtime.agent.turns import TurnEngine
 from failstop.runtime.audit.log import AuditLog
@@ -28,13 +28,14 @@ from failstop.runtime.chain.dispatch import described
 from failstop.runtime.clock import Clock, SystemClock
 from failstop.runtime.limits import UNLIMITED, Limits, seconds_to_ns
 from failstop.runtime.risk import RiskTier
-from failstop.runtime.stops import ConfigurationError, Stop
+from failstop.runtime.stops import Stop
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping
 
     from failstop.runtime.agent.approval import Approver
+    from failstop.runtime.agent.tools import ToolRegistry
     from failstop.runtime.policies.pipeline import PolicyPipeline
     from failstop.runtime.policies.quota import QuotaManager, QuotaTicket, Tenant
 
@@ -68,12 +69,8 @@ class AgentLoop:
         quota: QuotaManager | None = None,
         policies: Callable[[], PolicyPipeline] | None = None,
     ) -> None:
-        if not isinstance(tools, ToolRegistry):
-            raise ConfigurationError("tools", tools, "a ToolRegistry")
-        if not isinstance(limits, Limits):
-            raise ConfigurationError("limits", limits, "Limits")
-        if not isinstance(autonomous, RiskTier):
-            raise ConfigurationError("autonomous", autonomous, "a RiskTier")
+        check(tools=tools, limits=limits, autonomous=autonomous, clock=clock, audit_folder=audit_folder)
+        check(approver=approver, standing=standing, quota=quota, policies=policies)
         self.tools = tools
         self.limits = limits
         self.autonomous = autonomous
@@ -96,9 +93,10 @@ class AgentLoop:
     ) -> RunResult:
         """Run a planner to its end or to its first question to a person.
 
-        Raises Denied if the tenant's quota is used up, before anything is written or run.
+        Raises Denied if the tenant's quota is used up, before anything is written or run, and ConfigurationError.
         """
-        return self.drive(self.start(goal, run_id=run_id, tenant=tenant, parent=parent), planner)
+        check(planner=planner)
+        return _driven(self.start(goal, run_id=run_id, tenant=tenant, parent=parent), planner)
 
     async def arun(
         self,
@@ -110,7 +108,9 @@ class AgentLoop:
         parent: ExecutionContext | None = None,
     ) -> RunResult:
         """Run a planner on the running event loop; as `run`. A cancellation ends the run, on record, and goes on."""
-        return await self.adrive(self.start(goal, run_id=run_id, tenant=tenant, parent=parent), planner)
+        check(planner=planner)
+        run = self.start(goal, run_id=run_id, tenant=tenant, parent=parent)
+        return await _adriven(run, _whole(run, planner))
 
     def resume(self, run: AgentRun, answers: Mapping[str, object]) -> RunResult:
         """Go on with a paused run, its counters and its action as they were; only True approves.
@@ -118,12 +118,14 @@ class AgentLoop:
         Requests without an answer wait on, unless a standing answer has come meanwhile or they have expired. Raises
         ApprovalError for a run that does not wait, or an answer that nothing waits for, and changes nothing then.
         """
+        check(run=run, answers=answers)
         answers = dict(answers)
         engine = run.take(answers)
         return _arrived(run, engine, drive(engine, answers))
 
     async def aresume(self, run: AgentRun, answers: Mapping[str, object]) -> RunResult:
         """Go on with a paused run on the running event loop; as `resume`."""
+        check(run=run, answers=answers)
         answers = dict(answers)
         return await _adriven(run, run.take(answers), answers)
 
@@ -140,6 +142,7 @@ class AgentLoop:
         With a `parent` the run is a sub-agent's: it draws from the parent's ledger, and so from its quota, under its
         policies, and this loop's limits only narrow what it may draw.
         """
+        check(goal=goal, run_id=run_id, parent=parent)
         run_id = uuid.uuid4().hex if run_id is None else run_id
         with contextlib.ExitStack() as undo:
             ticket, limits = None, self.limits
@@ -158,11 +161,12 @@ class AgentLoop:
 
     def drive(self, run: AgentRun, planner: Planner) -> RunResult:
         """Let a planner drive a run that was started."""
-        engine = _whole(run, planner)
-        return _arrived(run, engine, drive(engine))
+        check(run=run, planner=planner)
+        return _driven(run, planner)
 
     async def adrive(self, run: AgentRun, planner: Planner) -> RunResult:
         """Let a planner drive a run that was started, on the running event loop."""
+        check(run=run, planner=planner)
         return await _adriven(run, _whole(run, planner))
 
     def _open(
@@ -232,6 +236,11 @@ def _next_action(run: AgentRun, planner: Planner) -> Engine[Action]:
             raise PlannerError("the planner raised a stop, but this run was not stopped") from error
         raise
     return action
+
+
+def _driven(run: AgentRun, planner: Planner) -> RunResult:
+    engine = _whole(run, planner)
+    return _arrived(run, engine, drive(engine))
 
 
 async def _adriven(run: AgentRun, engine: Engine[RunResult], answers: Mapping[str, object] | None = None) -> RunResult:

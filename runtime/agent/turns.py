@@ -14,6 +14,7 @@ from failstop.runtime.agent.approval import as_answer
 from failstop.runtime.agent.faces import Ask, Batch, Call, Engine, Pause
 from failstop.runtime.agent.planner import Action, Observation, PlannerError, Seen, checked, reported_nano
 from failstop.runtime.audit import canonical
+from failstop.runtime.audit.event_log import Rows
 from failstop.runtime.chain.dispatch import described
 from failstop.runtime.cores import grant as core
 from failstop.runtime.frozen import TooDeepError, frozen, thawed
@@ -83,7 +84,7 @@ class TurnEngine:
     def perform(self, action: Action) -> Engine[tuple[Observation, ...]]:
         """Make the calls of one action in the order given, once a person has answered for those that need it."""
         turn = self._trace.open(action)
-        calls = [{"tool": call.tool, "args": call.args} for call in action.calls]
+        calls = Rows({"tool": call.tool, "args": call.args} for call in action.calls)
         self._record("step", {"n": turn.number, "reasoning": action.reasoning, "calls": calls})
         self._context.turn(canonical.digest([[call.tool, call.args] for call in action.calls]))
         held = [self._gate.examine(f"{turn.number}.{place}", call) for place, call in enumerate(action.calls, start=1)]

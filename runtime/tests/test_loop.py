@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from failstop.runtime.agent import awaiting
+from failstop.runtime.agent.loop import AgentLoop
 from failstop.runtime.agent.outcome import Outcome
 from failstop.runtime.agent.planner import Action, History, PlannerError, Seen, ToolCall
 from failstop.runtime.agent.run import AgentRun, RunClosed
@@ -192,11 +193,74 @@ def test_a_planner_that_edits_a_tools_result_afterwards_does_not_change_the_trac
     assert result.trace[0].observations[0].value == {"rows": [1]}
 
 
-def test_something_that_is_no_planner_at_all_fails() -> None:
-    """There is a result even then."""
-    result = World().loop().run(None, "goal")  # type: ignore[arg-type]  # the point
-    assert result.outcome is Outcome.FAILED
-    assert isinstance(result.error, AttributeError)
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("tools", []),
+        ("limits", {"max_steps": 1}),
+        ("autonomous", 1),
+        ("clock", "now"),
+        ("audit_folder", 3),
+        ("approver", True),
+        ("standing", {"pay": True}),
+        ("quota", 5),
+        ("policies", []),
+    ],
+)
+def test_a_loop_that_cannot_work_is_not_made(field: str, value: Any) -> None:
+    """The message says which of its parts, and what was given."""
+    parts: dict[str, Any] = {"tools": World().tools, "limits": Limits(), field: value}
+    with pytest.raises(ConfigurationError) as refusal:
+        AgentLoop(**parts)
+    assert str(refusal.value).startswith(f"{field} is {value!r}; expected ")
+
+
+@pytest.mark.parametrize(("field", "value"), [("goal", None), ("run_id", 7), ("parent", "run")])
+def test_a_run_that_cannot_work_is_not_started(field: str, value: Any, tmp_path: Path) -> None:
+    """Nothing was taken from the quota and nothing was written."""
+    quota = _Quota()
+    loop = World().loop(quota=quota, audit_folder=tmp_path)
+    options: dict[str, Any] = {"goal": "goal", field: value}
+    for refused in (
+        lambda: loop.start(**options),
+        lambda: loop.run(Scripted(), **options),
+        lambda: asyncio.run(loop.arun(Scripted(), **options)),
+    ):
+        with pytest.raises(ConfigurationError, match=f"{field} is "):
+            refused()
+    assert (quota.log, list(tmp_path.iterdir())) == ([], [])
+
+
+@pytest.mark.parametrize("run", FACES)
+@pytest.mark.parametrize("planner", [None, object(), lambda _: Action.finish()])
+def test_something_that_is_no_planner_is_refused_before_anything_begins(run: Any, planner: Any, tmp_path: Path) -> None:
+    """Also in place of the one that drives a run that was started."""
+    quota = _Quota()
+    loop = World().loop(quota=quota, audit_folder=tmp_path)
+    with pytest.raises(ConfigurationError, match="planner is "):
+        run(loop, planner)
+    assert (quota.log, list(tmp_path.iterdir())) == ([], [])
+    started = World().loop().start("goal")
+    with pytest.raises(ConfigurationError, match="planner is "):
+        World().loop().drive(started, planner)
+    started.close()
+
+
+def test_only_a_run_is_driven_or_resumed_and_only_with_answers_to_its_requests() -> None:
+    """A result is not its run; the message says where that is."""
+    loop = World().loop()
+    paused = loop.run(Scripted(Action.use("pay")), "goal")
+    for refused in (
+        lambda: loop.resume(cast("AgentRun", paused), {}),
+        lambda: asyncio.run(loop.aresume(cast("AgentRun", paused), {})),
+        lambda: loop.drive(cast("AgentRun", paused), Scripted()),
+        lambda: asyncio.run(loop.adrive(cast("AgentRun", paused), Scripted())),
+    ):
+        with pytest.raises(ConfigurationError, match=r"expected an AgentRun: .* the `run` of a RunResult"):
+            refused()
+    with pytest.raises(ConfigurationError, match="answers is True"):
+        loop.resume(paused.run, cast("Any", True))
+    assert loop.resume(paused.run, {paused.pending[0].id: False}).outcome is Outcome.COMPLETED
 
 
 def test_a_planner_cannot_forge_a_stop() -> None:
