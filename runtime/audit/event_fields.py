@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from failstop.runtime.audit.canonical import respell
 from failstop.runtime.limits import Limits
 from failstop.runtime.stops import ConfigurationError
 
@@ -20,8 +21,10 @@ class ReplayError(Exception):
 
 
 def field(event: Event, name: str, kind: type[T]) -> T:
-    """Give a field of exactly this type."""
+    """Give a field of exactly this type; a text that JSON could not hold as it was is given as it was spelled."""
     value = _present(event, name)
+    if kind is str and _is_spelled_text(value):
+        return respell(value)  # type: ignore[return-value]  # a text, which was asked for
     if type(value) is not kind:
         _refuse(event, name, value, _NAMES[kind])
     return value
@@ -46,12 +49,17 @@ def value_of(event: Event, name: str) -> Any:
 
 
 def calls_of(event: Event) -> list[tuple[str, Any]]:
-    """Give the calls of a step: tool and arguments of each, in the planner's order."""
+    """Give the calls of a step: tool and arguments of each, in the planner's order.
+
+    As in `field`, a name that JSON could not hold as it was is given as it was spelled.
+    """
     calls = []
     for place, call in enumerate(field(event, "calls", list), start=1):
-        if not isinstance(call, dict) or not isinstance(call.get("tool"), str) or "args" not in call:
+        tool = call.get("tool") if isinstance(call, dict) else None
+        tool = respell(tool) if _is_spelled_text(tool) else tool
+        if not isinstance(tool, str) or "args" not in call:
             raise ReplayError(f"{where(event)}: calls: call {place} has no tool and args")
-        calls.append((call["tool"], call["args"]))
+        calls.append((tool, call["args"]))
     return calls
 
 
@@ -70,6 +78,11 @@ def limits_of(event: Event, name: str = "limits") -> Limits:
 def where(event: Event) -> str:
     """Name an event in a message."""
     return f"event {event.seq} ({event.kind})"
+
+
+def _is_spelled_text(value: object) -> bool:
+    """Say whether this is a text that is too long, or has surrogates in it, as `spelling` writes one."""
+    return isinstance(value, dict) and isinstance(value.get("$text"), str)
 
 
 def _present(event: Event, name: str) -> Any:

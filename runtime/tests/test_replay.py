@@ -9,7 +9,7 @@ import pytest
 from failstop.runtime.agent.loop import AgentLoop
 from failstop.runtime.agent.planner import Action, ToolCall
 from failstop.runtime.agent.tools import RiskTier, Tool, ToolRegistry
-from failstop.runtime.audit.canonical import jsonable
+from failstop.runtime.audit.canonical import canonical, jsonable
 from failstop.runtime.audit.conformance import check_run
 from failstop.runtime.audit.log import AuditLog, Event, load
 from failstop.runtime.audit.replay import (
@@ -509,6 +509,46 @@ def test_a_run_that_is_stopped_replays_to_its_stop(tmp_path, limits, ceiling):
     assert run.outcome == "budget_stop"
     assert [stop.ceiling for stop in run.stops] == [ceiling]
     assert (run.stops[0].limit, run.stops[0].used) == (result.stop.limit, result.stop.used)
+
+
+def nested(levels):
+    """A list so many levels deep."""
+    return [] if levels == 0 else [nested(levels - 1)]
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        *((ToolCall("send", {"to": nested(levels)}),) for levels in (35, 36, 37, 38, 39, 60)),
+        tuple(ToolCall("send", {"to": "x" * 250_000 + str(number)}) for number in range(18)),
+        (ToolCall("send", {"to": [["x" * 200_000] * 30]}), ToolCall("look", {"q": 1})),
+        (ToolCall("x" * 300_000, {}), ToolCall("\ud800", {}), ToolCall("look", {"q": 1})),
+    ],
+    ids=lambda calls: f"{len(calls)} calls",
+)
+def test_a_huge_call_takes_no_other_calls_place_in_the_log(calls, tmp_path):
+    """Nor its own tool's name: however large the action, the log is judged and replayed call by call."""
+    loop = agent(tmp_path)
+    result = loop.run(Scripted(Action(calls=calls), Action.finish()), "g", run_id="r")
+    while result.pending:
+        result = loop.resume(result.run, {request.id: True for request in result.pending})
+    log = load(tmp_path / "r.jsonl")
+    assert check_run(log.events) == []
+    run = replay(log)
+    assert run.outcome == result.outcome == "completed"
+    assert [call.args for call in run.turns[0].calls] == [jsonable(call.args) for call in calls]
+    assert run.turns[0].calls[-1].tool == calls[-1].tool
+    assert {call.seen for call in run.turns[0].calls} <= {"ok", "unknown_tool"}
+
+
+@pytest.mark.parametrize("text", ["x" * 300_000, "\ud800"], ids=["huge", "half a character"])
+def test_a_text_that_json_cannot_hold_as_it_is_is_read_as_it_was_spelled(text, tmp_path):
+    """Goal, reasoning, an unknown tool's name and error: an honest log is never refused for its texts."""
+    action = Action(calls=(ToolCall(text, {}),), reasoning=text)
+    result = agent(tmp_path).run(Scripted(action, Action.finish()), text, run_id="r")
+    run = replay(load(tmp_path / "r.jsonl"))
+    assert run.outcome == result.outcome == "completed"
+    assert run.goal == run.turns[0].reasoning == run.turns[0].calls[0].tool == canonical(text)
 
 
 def test_a_run_that_failed_replays_to_its_error(tmp_path):
