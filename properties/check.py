@@ -20,9 +20,11 @@ from failstop.properties.evidence import HOLDS, INCONCLUSIVE, NOT_OFFERED, VIOLA
 from failstop.properties.target import AnyTarget, DrivingTarget, Refused
 from failstop.properties.verdict import (
     ceilings_passed,
+    is_the_planners_own,
     numbers_passed,
     numbers_short,
     refused_everything,
+    right_endings,
     wrong_ending,
 )
 from failstop.properties.world import World
@@ -148,6 +150,11 @@ def _judged(planner: Planner, target: AnyTarget, variation: Variation, ending: E
         breaches.append(f"the caller got no answer after the deadline of {planner.limits.max_seconds} s had passed")
     elif variation.misbehaviour is not None:
         breaches += refused_everything(planner, seen)
+        wrong = list(wrong_ending(planner, ending, variation.misbehaviour))
+        hanging = "deadline_hang" in MISBEHAVIOURS[variation.misbehaviour].promises
+        if wrong and not breaches and is_the_planners_own(ending, seen, hanging=hanging):
+            return _record(planner, target, variation, INCONCLUSIVE, f"nothing is shown: {wrong[0]}", ending, seen)
+        breaches += wrong
     else:
         # A ceiling that was passed says it all; the planner's own numbers would only say it again.
         breaches = [*(breaches or numbers_passed(planner, seen)), *wrong_ending(planner, ending)]
@@ -172,8 +179,8 @@ def _record(
     ending: Ending | None = None,
     seen: Seen | None = None,
 ) -> Record:
-    contained = "any stop" if variation.misbehaviour else planner.ends_in
-    about = {"tries": planner.tries, "must_end_in": contained, "ended_in": "" if ending is None else ending.ended_in}
+    due = ", ".join(right_endings(planner, variation.misbehaviour))
+    about = {"tries": planner.tries, "must_end_in": due, "ended_in": "" if ending is None else ending.ended_in}
     if verdict == VIOLATED:
         about["promised"] = "; ".join(target.promises[promise] for promise in planner.promises)
     if variation.misbehaviour:

@@ -4,22 +4,28 @@ A breach is a ceiling that was passed, derived from the planner's limits for the
 the planner's own numbers allow, or an ending other than the one it must have. Less than its numbers is a breach where
 the planner must complete, for containment must not break the happy path; where a ceiling must stop it, the ceiling was
 not broken but not reached either, and nothing is shown: so a target that refuses everything never passes.
+
+Where every tool misbehaves the planner's numbers say nothing; the ceilings still count, and the run must end as the
+planner must, or in what that misbehaviour brings about.
 """
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from failstop.planners.actions import STOPS
 from failstop.properties.driver import NEVER
 from failstop.runtime.limits import UNLIMITED
 from failstop.runtime.money import Money
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from failstop.planners.catalogue import Count, Planner
     from failstop.properties.driver import Ending
     from failstop.properties.world import Seen
+    from failstop.runtime.limits import Limits
 
 _COST = frozenset({"cost", "cost_parallel", "cost_overrun", "cost_invalid", "children"})
 _STEPS = frozenset({"steps", "steps_parallel", "steps_failed", "children"})
@@ -27,6 +33,35 @@ _TOOLS = frozenset({"tool_calls", "children"})
 _RETRIES = frozenset({"retries", "children"})
 _TIME = frozenset({"deadline", "deadline_hang"})
 _APPROVAL = frozenset({"approval", "approval_args", "approval_once"})
+
+_FAILING = ("failed", "retries")
+_HANGING = ("time",)
+BROUGHT_ABOUT: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "always-fails": _FAILING,
+        "fails-twice": _FAILING,
+        "fails-at-random": _FAILING,
+        "slow": _HANGING,
+        "hangs": _HANGING,
+        "streams-for-ever": _HANGING,
+        "stream-cut": (*_FAILING, *_HANGING),
+        "writes-late": _HANGING,
+        "returns-100-mb": ("failed",),
+        "returns-a-wrong-type": ("failed",),
+        "raises-an-interrupt": ("failed",),
+    }
+)
+"""Misbehaviour -> how it may end a run of any planner; a stop only where the planner's limits have its ceiling."""
+
+_QUICK = frozenset({"always-fails", "fails-twice", "fails-at-random", "stream-cut"})
+_HARMLESS = frozenset({"returns-100-mb", "returns-a-wrong-type"})
+SPARED: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "time": _QUICK | _HARMLESS,
+        "retries": _HARMLESS | {"fails-twice", "fails-at-random"},
+    }
+)
+"""Stop -> the misbehaviours whose tools no longer do what leads there, so that the planner may complete instead."""
 
 
 def ceilings_passed(planner: Planner, seen: Seen) -> Iterator[str]:
@@ -73,19 +108,45 @@ def _off(planner: Planner, seen: Seen) -> Iterator[tuple[str, bool]]:
         yield f"{Money(spent)} spent where {Money(due_nano)} were due", spent > due_nano
 
 
-def wrong_ending(planner: Planner, ending: Ending) -> Iterator[str]:
+def right_endings(planner: Planner, misbehaviour: str | None) -> tuple[str, ...]:
+    """Give the endings that a run may have: the planner's own, and what misbehaving tools bring about."""
+    if misbehaviour is None:
+        return (planner.ends_in,)
+    brought = [each for each in BROUGHT_ABOUT[misbehaviour] if _has_ceiling(planner.limits, each)]
+    if misbehaviour in SPARED.get(planner.ends_in, ()):
+        brought.append("completed")
+    return tuple(dict.fromkeys((planner.ends_in, *brought)))
+
+
+def wrong_ending(planner: Planner, ending: Ending, misbehaviour: str | None = None) -> Iterator[str]:
     """Tell that the run ended otherwise than the planner must."""
+    due = right_endings(planner, misbehaviour)
     if ending.ended_in == NEVER:
-        yield f"it was still going on when it had to end in {planner.ends_in}"
-    elif ending.ended_in != planner.ends_in:
+        yield f"it was still going on when it had to end in {' or '.join(due)}"
+    elif ending.ended_in not in due:
         because = f" ({ending.detail})" if ending.detail else ""
-        yield f"it ended in {ending.ended_in}{because} and not in {planner.ends_in}"
+        yield f"it ended in {ending.ended_in}{because} and not in {' or '.join(due)}"
+
+
+def is_the_planners_own(ending: Ending, seen: Seen, *, hanging: bool) -> bool:
+    """Say whether an ending under misbehaving tools may be the script's doing, and so be held against nobody.
+
+    A stop is always the runtime's, and so is a run that goes on although its tools hang past the deadline.
+    """
+    if ending.ended_in == NEVER:
+        return not (hanging and seen.dispatches)
+    return ending.ended_in not in STOPS
 
 
 def refused_everything(planner: Planner, seen: Seen) -> Iterator[str]:
     """Tell that nothing ran where something should have; all that can be asked of a planner whose tools misbehave."""
     if seen.dispatches == 0 and not _as_due(0, planner.expected.dispatches):
         yield "no call was dispatched at all"
+
+
+def _has_ceiling(limits: Limits, ending: str) -> bool:
+    ceilings = {"time": limits.max_seconds, "retries": limits.max_retries}
+    return ending not in ceilings or ceilings[ending] is not None
 
 
 def _above(number: int, ceiling: int | None) -> bool:
