@@ -56,7 +56,7 @@ async def until_cancelled(awaitable: Awaitable[Any], token: CancellationToken) -
     finally:
         unsubscribe()
         watcher.cancel()
-        await _end({task})
+        await end({task})
     if not task.done():
         raise asyncio.CancelledError
     reply = task.result()
@@ -79,14 +79,16 @@ async def _alone(make: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
         return await make()
     finally:
         # asyncio.run would wait for every task that is left, and one that swallows its cancellation never ends.
-        await _end(asyncio.all_tasks() - {asyncio.current_task()})
+        await end(asyncio.all_tasks() - {asyncio.current_task()})
 
 
-async def _end(tasks: set[asyncio.Task[Any]]) -> None:
+async def end(tasks: set[asyncio.Task[Any]]) -> None:
     """Cancel what is not done and leave behind what does not end of it."""
     pending = {task for task in tasks if not task.done()}
     for task in pending:
-        task.cancel()
+        # A second time would cut short its cleaning up.
+        if not task.cancelling():
+            task.cancel()
     try:
         if pending:
             await asyncio.wait(pending, timeout=GRACE_S)

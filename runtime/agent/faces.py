@@ -11,12 +11,13 @@ import asyncio
 import contextvars
 import inspect
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
-from failstop.runtime.agent.awaiting import Reply, caught, on_own_loop, raisable, until_cancelled
+from failstop.runtime.agent.awaiting import Reply, caught, end, on_own_loop, raisable, until_cancelled
+from failstop.runtime.chain.dispatch import described
 from failstop.runtime.stops import Stop
 
 if TYPE_CHECKING:
@@ -214,4 +215,24 @@ async def _dispatch_async(call: Call) -> Reply:
 
 
 async def _called(call: Call) -> Any:
-    return await call.context.acall(call.fn, **call.options) if call.allowed() else None
+    if not call.allowed():
+        return None
+    tasks: set[asyncio.Task[Any]] = set()
+    try:
+        return await call.context.acall(_carrying, tasks, call.fn, **call.options)
+    except _Carried as carried:
+        raise cast("BaseException", carried.__cause__) from None
+    finally:
+        await end(tasks)
+
+
+class _Carried(BaseException):
+    """A KeyboardInterrupt or SystemExit of a tool on its way past asyncio, which would end the whole event loop."""
+
+
+async def _carrying(tasks: set[asyncio.Task[Any]], fn: Callable[[], Awaitable[Any]]) -> Any:
+    tasks.add(cast("asyncio.Task[Any]", asyncio.current_task()))
+    try:
+        return await fn()
+    except (KeyboardInterrupt, SystemExit) as error:
+        raise _Carried(described(error)) from error

@@ -502,8 +502,9 @@ def test_an_async_tool_is_cancelled_at_the_deadline(run: Any, parallel: bool, tm
     assert check_run(load(path).events) == []
 
 
+@pytest.mark.parametrize("run", FACES)
 def test_an_async_tool_that_swallows_its_cancellation_is_left_at_the_deadline(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    run: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The event loop that it runs on ends without it."""
     monkeypatch.setattr(awaiting, "GRACE_S", 0)
@@ -513,7 +514,7 @@ def test_an_async_tool_that_swallows_its_cancellation_is_left_at_the_deadline(
         await Stubborn(lambda: world.clock.advance_ns(5 * NS_PER_SECOND)).next_action(History("", ()))
 
     world.tools.register(Tool(name="stubborn", fn=stubborn, tier=RiskTier.READ, cost=0))
-    result = world.loop(Limits(max_seconds=3)).run(Scripted(Action.use("stubborn")), "goal")
+    result = run(world.loop(Limits(max_seconds=3)), Scripted(Action.use("stubborn")))
     assert isinstance(result.stop, TimeStop)
     gc.collect()
     assert caplog.records == []
@@ -596,17 +597,22 @@ def test_a_tool_that_fails_is_an_observation(run: Any, error: BaseException, tmp
 
 @pytest.mark.parametrize("run", FACES)
 @pytest.mark.parametrize("parallel", [False, True])
+@pytest.mark.parametrize("asynchronous", [False, True])
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(1)])
 def test_a_tool_that_raises_more_than_an_exception_ends_the_run_on_record(
-    run: Any, parallel: bool, error: BaseException, tmp_path: Path
+    run: Any, parallel: bool, asynchronous: bool, error: BaseException, tmp_path: Path
 ) -> None:
-    """The run fails, the process lives, the charge and the trace are kept."""
+    """The run fails, the process and its event loop live, the charge and the trace are kept."""
 
     def raises() -> None:
         raise error
 
+    async def raises_later() -> None:
+        raise error
+
     world = World()
-    world.add("raises", does=raises, reserve="0.25", cost=lambda _: 0)
+    fn = raises_later if asynchronous else raises
+    world.tools.register(Tool(name="raises", fn=fn, tier=RiskTier.READ, reserve="0.25", cost=lambda _: 0))
     step = Action(calls=(ToolCall("look"), ToolCall("raises"), ToolCall("look")), parallel=parallel)
     result = run(world.loop(Limits(max_cost_usd=1), audit_folder=tmp_path), Scripted(step))
     assert result.outcome is Outcome.FAILED
