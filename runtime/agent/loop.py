@@ -51,8 +51,8 @@ class AgentLoop:
     ceiling gets what its tenant has left of the day as one. policies: makes the policies of one run.
 
     KeyboardInterrupt and SystemExit raised inside a planner or a tool end the run as FAILED and go no further: they
-    cannot be told from a real Ctrl-C, which therefore ends the run too; look at `RunResult.error`. A plain planner that hangs
-    holds the run; one that is awaited, on either face, is cancelled at the deadline and left behind if it will not end.
+    cannot be told from a real Ctrl-C, which therefore ends the run too; look at `RunResult.error`. A plain planner that
+    hangs holds the run; one that is awaited is cancelled at the deadline, and left behind if it will not end.
     """
 
     def __init__(
