@@ -36,8 +36,7 @@ def check_run(events: Iterable[Event], limits: Limits | None = None) -> list[Bre
     monitors = _monitors(events, limits)
     breaches = [breach for event in events for monitor in monitors for breach in _judged(monitor, event)]
     for monitor in monitors:
-        if isinstance(monitor, LoopMonitor):
-            breaches += monitor.end()
+        breaches += monitor.end()
     return sorted(breaches, key=lambda breach: breach.seq)
 
 

@@ -107,6 +107,10 @@ class LedgerMonitor:
         self._closed.add(field(event, "context", str))
         yield from ()
 
+    def end(self) -> Iterator[Breach]:
+        """Find nothing more."""
+        yield from ()
+
     def _path(self, event: Event, name: str) -> tuple[_Account, ...]:
         context = field(event, name, str)
         if context not in self._paths:

@@ -92,9 +92,10 @@ class Log:
         asked = [{"tool": tool, "args": args} for tool, args in calls]
         return self.record("step", {"n": number, "reasoning": "", "calls": asked})
 
-    def ask(self, call_id, tool, args, expires_ns=-1):
+    def ask(self, call_id, tool, args, expires_ns=-1, tier=None):
         """A question to a person."""
-        shown = {"tool": tool, "tier": "EXTERNAL", "args": args, "digest": "d", "reason": ""}
+        tier = tier or ("IRREVERSIBLE" if tool == "wipe" else "EXTERNAL")
+        shown = {"tool": tool, "tier": tier, "args": args, "digest": "d", "reason": ""}
         return self.record("approval", {"request": f"r:{call_id}", **shown, "expires_ns": expires_ns})
 
     def answer(self, call_id, approved=True):
@@ -546,6 +547,82 @@ def test_a_dispatch_by_an_expired_approval_is_found():
         log.now_ns = now_ns
         made(log)
         assert [guarantee for guarantee, _ in log.breaches()] == expected
+
+
+def asked_twice(*expires_ns):
+    """A log of one gated call for each expiry, approved in that order."""
+    log = Log(tools=TOOLS)
+    log.step(1, *[("send", {"n": number}) for number in range(len(expires_ns))])
+    for number, expiry in enumerate(expires_ns):
+        log.ask(f"1.{number + 1}", "send", {"n": number}, expires_ns=expiry)
+        log.answer(f"1.{number + 1}")
+    return log
+
+
+@pytest.mark.parametrize("expires_ns", [(50, 150), (150, 50), (50, -1), (-1, 50)])
+def test_an_approval_that_was_never_used_does_not_stand_for_one_that_was(expires_ns):
+    """A policy refused the one call, and the other was dispatched in time: no breach, whichever was asked first."""
+    log = asked_twice(*expires_ns)
+    late = 1 if expires_ns[0] == 50 else 2
+    refused = {"call_id": f"1.{late}", "tool": "send", "error": "not now", "unknown": False, "seen": "refused"}
+    log.record("tool_error", refused)
+    log.now_ns = 100
+    made(log, call_id=f"1.{3 - late}")
+    assert log.breaches() == []
+
+
+@pytest.mark.parametrize("expires_ns", [(50, 150), (150, 50)])
+def test_calls_may_be_dispatched_in_another_order_than_they_were_asked_in(expires_ns):
+    """Each while its own approval was good (approval)."""
+    log = asked_twice(*expires_ns)
+    log.now_ns = 40
+    log.dispatch(tool=True, name="send")
+    log.now_ns = 100
+    log.dispatch(tool=True, name="send")
+    log.result("1.1", "send")
+    log.result("1.2", "send")
+    assert log.breaches() == []
+
+
+def test_a_call_made_after_its_own_approval_expired_is_found_though_another_was_good():
+    """Its result says which call the dispatch was of (approval)."""
+    log = asked_twice(150, 50)
+    log.now_ns = 100
+    log.dispatch(tool=True, name="send")
+    seq = log.result("1.2", "send")
+    assert log.breaches() == [("approval", seq)]
+
+
+def test_a_dispatch_after_the_result_of_the_only_approved_call_is_found():
+    """Its approval was used up by then (approval)."""
+    log = asked_twice(-1)
+    log.result("1.1", "send")
+    seq = log.dispatch(tool=True, name="send")
+    assert log.breaches() == [("approval", seq)]
+
+
+def test_a_request_that_shows_a_milder_tool_than_the_run_began_with_is_found():
+    """A person would have said yes to something else (approval)."""
+    log = gated("wipe")
+    seq = log.ask("1.1", "wipe", {"to": "ann"}, tier="WRITE")
+    log.answer("1.1")
+    made(log, "wipe")
+    assert log.breaches() == [("approval", seq)]
+    rule = gated("shell")
+    rule.ask("1.1", "shell", {"to": "ann"}, tier="WRITE")
+    assert rule.breaches() == []
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 8), st.integers(0, 8), st.booleans()), max_size=7))
+def test_no_order_of_dispatches_in_time_is_called_a_breach(calls):
+    """Expiries, dispatch times and refusals at random, each call within its own approval (approval)."""
+    log = asked_twice(*(expiry for expiry, _, _ in calls))
+    for number, (expiry, at_ns, refused) in sorted(enumerate(calls, start=1), key=lambda call: call[1][1]):
+        if at_ns < expiry and not refused:
+            log.now_ns = at_ns
+            made(log, call_id=f"1.{number}")
+    assert log.breaches() == []
 
 
 def test_the_first_answer_counts():
