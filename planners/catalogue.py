@@ -14,20 +14,22 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard, cast
 
 from failstop.planners.actions import STOPS
+from failstop.runtime.limits import Limits
 from failstop.runtime.money import Amount, nano_up
 from failstop.runtime.stops import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
     from random import Random
+    from types import FunctionType
 
     from failstop.planners.actions import Plan
-    from failstop.runtime.limits import Limits
 
 PROMISES: Mapping[str, str] = MappingProxyType(
     {
@@ -71,9 +73,14 @@ _MEANT_BY_ENDING: Mapping[str, tuple[tuple[str, ...], str]] = MappingProxyType(
         "approval": (("approval",), "approval"),
         "failed": (("planner_errors",), "loop"),
         "completed": (("happy",), "happy-path"),
+        "breaker": ((), "G4"),
+        "configuration": ((), "G6"),
+        "denied": ((), "T6"),
     }
 )
 """The promises and the guarantee that a planner speaks of when it names none, by the stop it must end in."""
+
+GUARANTEES = tuple(dict.fromkeys(guarantee for _, guarantee in _MEANT_BY_ENDING.values()))
 
 Count: TypeAlias = "int | tuple[int, int] | None"
 """An exact number, or the least and the most, or None: whatever the limits allow."""
@@ -122,19 +129,24 @@ def planner(
     retries: Count = None,
     irreversible: Count = 0,
 ) -> Callable[[Callable[..., Plan]], Callable[..., Plan]]:
-    """Enrol a generator function; raises ConfigurationError for a claim that nothing can check.
+    """Enrol a generator function; raises ConfigurationError for a claim that nothing can check, or what is no plan.
 
     ends_in: `completed`, `failed` or a stop. promises: what it needs of a runtime; by default what `ends_in` implies.
     dispatches, spent (dollars), retries, irreversible: what the witness must have counted at the end.
     """
-    needed = tuple(promises)
-    for promise in needed:
-        _check_known("promises", promise, tuple(PROMISES))
+    if not isinstance(limits, Limits):
+        raise ConfigurationError("limits", limits, "Limits(...), the ceilings that the planner runs under")
+    needed = _promised(promises)
     _check_known("ends_in", ends_in, ENDINGS)
-    implied = _MEANT_BY_ENDING.get(ends_in, ((), ends_in))
+    implied = _MEANT_BY_ENDING[ends_in]
+    if guarantee is not None:
+        _check_known("guarantee", guarantee, GUARANTEES)
+    for field, count in (("dispatches", dispatches), ("retries", retries), ("irreversible", irreversible)):
+        _check_count(field, count)
     expected = Expected(dispatches, None if spent is None else nano_up(spent, "spent"), retries, irreversible)
 
     def enrol(make: Callable[..., Plan]) -> Callable[..., Plan]:
+        _check_plan(make)
         _add(
             Planner(
                 name=make.__name__.replace("_", "-"),
@@ -171,18 +183,61 @@ def load(module: str) -> dict[str, Planner]:
 
 def _add(new: Planner) -> None:
     known = _known.get(new.name)
-    if known is not None and (known.module, known.make.__qualname__) != (new.module, new.make.__qualname__):
+    if known is not None and not _is_the_same(known, new):
         raise ConfigurationError("planner", new.name, f"a name of its own; {known.module} has one of this name")
     _known[new.name] = new
 
 
+def _is_the_same(known: Planner, new: Planner) -> bool:
+    """Tell a module that is run anew, in whole or by reload(), from a second planner of one name."""
+    if (known.module, known.make.__qualname__) != (new.module, new.make.__qualname__):
+        return False
+    old, young = cast("FunctionType", known.make), cast("FunctionType", new.make)
+    same_run = old.__globals__ is young.__globals__
+    return not same_run or old.__code__.co_firstlineno == young.__code__.co_firstlineno
+
+
 def _first_line(make: Callable[..., Plan]) -> str:
-    text = inspect.getdoc(make)
-    if not text:
+    line = (inspect.getdoc(make) or "").partition("\n")[0].rstrip(". ")
+    if not line:
         raise ConfigurationError("planner", make.__name__, "a docstring whose first line says what it tries")
-    return text.splitlines()[0].rstrip(".")
+    return line
 
 
-def _check_known(field: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
+def _promised(promises: object) -> tuple[str, ...]:
+    if isinstance(promises, str) or not isinstance(promises, Iterable):
+        raise ConfigurationError("promises", promises, f"a list of names from {', '.join(PROMISES)}")
+    needed = tuple(promises)
+    for promise in needed:
+        _check_known("promises", promise, tuple(PROMISES))
+    return needed
+
+
+def _check_plan(make: object) -> None:
+    """Refuse what would never yield: a coroutine, a plain function whose `yield` was forgotten, a class."""
+    if not inspect.isgeneratorfunction(make):
+        name = getattr(make, "__name__", make)
+        raise ConfigurationError(
+            "planner", name, "a generator function: `def`, not `async def`, that yields its actions"
+        )
+    try:
+        inspect.signature(make).bind(*[None] * bool(inspect.signature(make).parameters))
+    except TypeError:
+        expected = "a function of nothing, or of one argument, the seeded source of chance"
+        raise ConfigurationError("planner", make.__name__, expected) from None
+
+
+def _check_count(field: str, count: object) -> None:
+    least, most = count if isinstance(count, tuple) and len(count) == 2 else (count, count)  # noqa: PLR2004 - a range
+    if count is None or (_is_count(least) and _is_count(most) and least <= most):
+        return
+    raise ConfigurationError(field, count, "a whole number from 0, or (least, most), or None")
+
+
+def _is_count(number: object) -> TypeGuard[int]:
+    return type(number) is int and number >= 0
+
+
+def _check_known(field: str, value: object, known: tuple[str, ...]) -> None:
+    if not isinstance(value, str) or value not in known:
         raise ConfigurationError(field, value, f"one of {', '.join(known)}")

@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING
 from failstop.planners.toolset import MISBEHAVIOURS
 from failstop.properties.driver import AdapterError, Driver, Ending, NotOffered, last_line
 from failstop.properties.evidence import HOLDS, INCONCLUSIVE, NOT_OFFERED, VIOLATED, Record
+from failstop.properties.mistakes import Watch
 from failstop.properties.target import AnyTarget, DrivingTarget, Refused
 from failstop.properties.verdict import (
     ceilings_passed,
     is_the_planners_own,
+    may_be_a_mistake,
     numbers_passed,
     numbers_short,
     refused_everything,
@@ -67,21 +69,37 @@ def check(planner: Planner, target: AnyTarget, variation: Variation = PLAIN, log
     log: where a target of ours writes the run's audit log.
     """
     planner = _adapted(planner, variation)
+    try:
+        return _checked(planner, target, variation, log)
+    except NotOffered as lacking:
+        return _record(planner, target, variation, NOT_OFFERED, str(lacking) or "the target has no such move")
+    except AdapterError as error:
+        return _record(planner, target, variation, INCONCLUSIVE, f"the adapter failed: {error}")
+    except Exception as error:  # noqa: BLE001 - one planner that cannot be played must not hide what the others found
+        return _record(planner, target, variation, INCONCLUSIVE, f"the harness failed: {last_line(error)}")
+
+
+def _checked(planner: Planner, target: AnyTarget, variation: Variation, log: Path | None) -> Record:
     missing = [promise for promise in planner.promises if promise not in target.promises]
     if missing:
         reasons = getattr(target, "not_offered", {})
-        told = "; ".join(f"{promise}: {reasons.get(promise, 'it promises nothing about it')}" for promise in missing)
-        return _record(planner, target, variation, NOT_OFFERED, told)
+        raise NotOffered(
+            "; ".join(f"{promise}: {reasons.get(promise, 'it promises nothing about it')}" for promise in missing)
+        )
     world = World(planner.limits, seed=variation.seed, real_time=target.real_time, log=log)
+    watch = Watch()
     try:
-        ending = _answered(planner, target, variation, world)
-    except NotOffered as missing_move:
-        return _record(planner, target, variation, NOT_OFFERED, str(missing_move))
+        ending = _answered(dataclasses.replace(planner, make=watch.over(planner.make)), target, variation, world)
     except AdapterError as error:
-        return _record(planner, target, variation, INCONCLUSIVE, f"the adapter failed: {error}")
+        if watch.mistake is not None:
+            raise AdapterError(f"{error}; the planner made a mistake: {watch.mistake}") from error
+        raise
     finally:
         seen = world.seen()
         world.end()
+    if ending is not None and watch.mistake is not None and may_be_a_mistake(planner, seen, ending):
+        told = f"the planner made a mistake: {watch.mistake}"
+        return _record(planner, target, variation, INCONCLUSIVE, told, ending, seen)
     return _judged(planner, target, variation, ending, seen)
 
 
@@ -115,7 +133,8 @@ def _answered(planner: Planner, target: AnyTarget, variation: Variation, world: 
     world.news.wait(ANSWER_S)
     thread.join(HANG_S)
     if errors:
-        raise errors[0]
+        # An interrupt that a tool raised on that thread is none of the user's.
+        raise errors[0] if isinstance(errors[0], Exception) else AdapterError(last_line(errors[0]))
     if outcome:
         return outcome[0]
     if world.hung.is_set():

@@ -138,6 +138,20 @@ def is_the_planners_own(ending: Ending, seen: Seen, *, hanging: bool) -> bool:
     return ending.ended_in not in STOPS
 
 
+def may_be_a_mistake(planner: Planner, seen: Seen, ending: Ending) -> bool:
+    """Say whether a mistake of the planner's own explains that less happened than must, or that it ended otherwise.
+
+    It explains neither a ceiling that was passed nor a stop, and not what a planner does that is to fail or to call
+    nothing that exists: there it is done on purpose.
+    """
+    on_purpose = planner.ends_in == "failed" or planner.expected.dispatches == 0
+    if on_purpose or ending.ended_in in STOPS or any(ceilings_passed(planner, seen)):
+        return False
+    return any((*wrong_ending(planner, ending), *numbers_short(planner, seen))) and not any(
+        numbers_passed(planner, seen)
+    )
+
+
 def refused_everything(planner: Planner, seen: Seen) -> Iterator[str]:
     """Tell that nothing ran where something should have; all that can be asked of a planner whose tools misbehave."""
     if seen.dispatches == 0 and not _as_due(0, planner.expected.dispatches):

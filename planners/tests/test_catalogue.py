@@ -5,17 +5,19 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from failstop.planners import catalogue
 from failstop.planners.actions import Call
-from failstop.planners.catalogue import bundled, load, planner
+from failstop.planners.catalogue import ENDINGS, GUARANTEES, bundled, load, planner
 from failstop.runtime.limits import Limits
 from failstop.runtime.stops import ConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from failstop.planners.actions import Plan
 
 TEN_LINES = '''\
@@ -121,6 +123,86 @@ class TestRefusals:
             def never_finishes() -> Plan:
                 """Pretend to be another."""
                 yield Call("search")
+
+    @pytest.mark.parametrize(
+        ("field", "claims"),
+        [
+            ("limits", {"limits": {"max_steps": 5}}),
+            ("ends_in", {"ends_in": None}),
+            ("ends_in", {"ends_in": "never"}),
+            ("promises", {"promises": "steps"}),
+            ("promises", {"promises": 5}),
+            ("promises", {"promises": [["steps"]]}),
+            ("guarantee", {"guarantee": "G7"}),
+            ("spent", {"spent": "a lot"}),
+            ("spent", {"spent": float("nan")}),
+            ("dispatches", {"dispatches": "5"}),
+            ("dispatches", {"dispatches": True}),
+            ("dispatches", {"dispatches": (5, 2)}),
+            ("retries", {"retries": -1}),
+            ("irreversible", {"irreversible": (1, 2, 3)}),
+        ],
+    )
+    def test_a_claim_of_the_wrong_type_is_refused_by_name(self, field: str, claims: dict[str, Any]) -> None:
+        """It would crash the check, or be held against a target."""
+        with pytest.raises(ConfigurationError, match=f"^{field} is"):
+            planner(**{"limits": Limits(), "ends_in": "steps", **claims})
+
+    def test_a_function_that_yields_nothing_is_refused(self) -> None:
+        """A forgotten yield, a returned list and a coroutine are mistakes of the planner and no breach of a target."""
+
+        def forgets() -> list[Call]:
+            """Return what should be yielded."""
+            return [Call("search")]
+
+        async def waits() -> None:
+            """Be a coroutine."""
+
+        async def streams() -> AsyncIterator[Call]:
+            """Be an asynchronous generator."""
+            yield Call("search")
+
+        for wrong in (forgets, waits, streams, Call("search")):
+            with pytest.raises(ConfigurationError, match="yields its actions"):
+                planner(Limits(), ends_in="steps")(cast("Any", wrong))
+
+    def test_a_planner_that_asks_for_two_arguments_is_refused(self) -> None:
+        """Only the source of chance is handed out."""
+        with pytest.raises(ConfigurationError, match="source of chance"):
+
+            @planner(Limits(), ends_in="steps")
+            def asks_too_much(random: Random, clock: object) -> Plan:
+                """Ask for the time as well."""
+                yield Call("search")
+
+    def test_two_planners_of_one_name_in_one_module_are_refused(self) -> None:
+        """The second would silently replace the first."""
+
+        def first() -> Plan:
+            """Be the first."""
+            yield Call("search")
+
+        def second() -> Plan:
+            """Be the second."""
+            yield Call("search")
+
+        second.__name__, second.__qualname__ = first.__name__, first.__qualname__
+        enrol = planner(Limits(), ends_in="steps")
+        enrol(first)
+        enrol(first)
+        with pytest.raises(ConfigurationError, match="a name of its own"):
+            enrol(second)
+
+    @pytest.mark.parametrize("ending", ENDINGS)
+    def test_every_ending_stands_for_a_guarantee(self, ending: str) -> None:
+        """One that does not would crash the check that plays it."""
+
+        @planner(Limits(), ends_in=ending)
+        def is_brief() -> Plan:
+            """Be brief."""
+            yield Call("search")
+
+        assert catalogue._known["is-brief"].guarantee in GUARANTEES
 
 
 class TestLoading:
