@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from failstop.runtime.audit.approval_monitor import ApprovalMonitor
 from failstop.runtime.audit.breach import Breach
-from failstop.runtime.audit.event_fields import ReplayError, field, limits_of
+from failstop.runtime.audit.end_monitor import EndMonitor
+from failstop.runtime.audit.event_fields import ReplayError, field, limits_of, opening
 from failstop.runtime.audit.ledger_monitor import LedgerMonitor
 from failstop.runtime.audit.loop_monitor import LoopMonitor
 
@@ -23,14 +24,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Breach", "check_run"]
 
-_Monitor: TypeAlias = LedgerMonitor | LoopMonitor | ApprovalMonitor
+_Monitor: TypeAlias = LedgerMonitor | LoopMonitor | EndMonitor | ApprovalMonitor
 
 
 def check_run(events: Iterable[Event], limits: Limits | None = None) -> list[Breach]:
     """Give every breach in a run's events, in their order; none means that what was logged obeyed the limits.
 
-    limits: of the root, for the log of a context without a loop, which has no event of kind start. Raises ReplayError
-    for a log whose limits are not known, or that lacks or garbles a field.
+    limits: of the root, for a log that does not tell them: they are in the event start of a run, or else in the event
+    open of a context without a loop. Raises ReplayError for a log whose limits are not known, that is of several
+    chains, or that lacks or garbles a field.
     """
     events = list(events)
     monitors = _monitors(events, limits)
@@ -42,16 +44,22 @@ def check_run(events: Iterable[Event], limits: Limits | None = None) -> list[Bre
 
 def _monitors(events: list[Event], limits: Limits | None) -> list[_Monitor]:
     start = next((event for event in events if event.kind == "start"), None)
+    opened = opening(events)
     if start is not None:
         root, limits = field(start, "run", str), limits or limits_of(start)
-        return [LedgerMonitor(root, limits), LoopMonitor(root, limits), ApprovalMonitor(start)]
+        return [*_of_any_chain(root, limits), ApprovalMonitor(start)]
+    if opened is not None:
+        return _of_any_chain(field(opened, "context", str), limits or limits_of(opened))
     if limits is None:
-        raise ReplayError("the log has no event of kind start; give the limits of the root to judge it by")
+        raise ReplayError("the log has no event of kind start or open; give the limits of the root to judge it by")
     first = next((event for event in events if event.kind in _OF_A_CONTEXT), None)
     if first is None:
         return []
-    root = field(first, "parent" if first.kind == "child" else "context", str)
-    return [LedgerMonitor(root, limits), LoopMonitor(root, limits)]
+    return _of_any_chain(field(first, "parent" if first.kind == "child" else "context", str), limits)
+
+
+def _of_any_chain(root: str, limits: Limits) -> list[_Monitor]:
+    return [LedgerMonitor(root, limits), LoopMonitor(root, limits), EndMonitor(root, limits)]
 
 
 def _judged(monitor: _Monitor, event: Event) -> Iterator[Breach]:
@@ -60,4 +68,5 @@ def _judged(monitor: _Monitor, event: Event) -> Iterator[Breach]:
 
 
 _OF_A_CONTEXT = frozenset({"admit", "charge", "turn", "child", "stop", "close"})
-_KINDS = _OF_A_CONTEXT | {"settle", "release", "step", "approval", "decision", "tool_result", "tool_error"}
+_OF_A_RUN = frozenset({"step", "approval", "decision", "tool_result", "tool_error", "budget_stop", "finish"})
+_KINDS = _OF_A_CONTEXT | _OF_A_RUN | {"open", "settle", "release"}

@@ -9,6 +9,8 @@ from failstop.runtime.limits import Limits
 from failstop.runtime.stops import ConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from failstop.runtime.audit.event_log import Event
 
 T = TypeVar("T")
@@ -61,6 +63,14 @@ def calls_of(event: Event) -> list[tuple[str, Any]]:
             raise ReplayError(f"{where(event)}: calls: call {place} has no tool and args")
         calls.append((tool, call["args"]))
     return calls
+
+
+def opening(events: Iterable[Event]) -> Event | None:
+    """Give the event that opened the chain, if there is one; raises ReplayError for two, which would be mixed up."""
+    opened = [event for event in events if event.kind == "open"]
+    if len(opened) > 1:
+        raise ReplayError(f"{where(opened[1])}: a second chain in one log; give each context a log of its own")
+    return opened[0] if opened else None
 
 
 def limits_of(event: Event, name: str = "limits") -> Limits:

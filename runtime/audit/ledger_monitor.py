@@ -29,9 +29,12 @@ class LedgerMonitor:
         self._indistinct: set[str] = set()
         self._closed: set[str] = set()
         self._in_flight: dict[int, _InFlight] = {}
+        self._root = root
+        self._owed: dict[str, Breach] = {}
 
     def child(self, event: Event) -> Iterator[Breach]:
         """Open a context under another."""
+        yield from self._unanswered()
         name, path = field(event, "context", str), self._path(event, "parent")
         if field_or_none(event, "limits", dict) is not None:
             limits = limits_of(event)
@@ -42,10 +45,10 @@ class LedgerMonitor:
             path = tuple(account for account in path if account in self._paths[name])
             self._indistinct.add(name)
         self._paths[name] = path
-        yield from ()
 
     def admit(self, event: Event) -> Iterator[Breach]:
         """Judge a dispatch, then count it: it happened, allowed or not."""
+        yield from self._unanswered()
         path = self._path(event, "context")
         asked, held = count(event, "asked_nano", core.NO_ESTIMATE), count(event, "held_nano")
         tool, retry = field(event, "call_kind", str) == "tool", field(event, "retry", bool)
@@ -63,53 +66,70 @@ class LedgerMonitor:
 
     def settle(self, event: Event) -> Iterator[Breach]:
         """Charge a call that ended: once, what it held if its cost is not known, and in full."""
+        yield from self._unanswered()
         call, cost, held = count(event, "call"), count(event, "cost_nano"), count(event, "held_nano")
         admitted = self._in_flight.pop(call, None)
         if admitted is None:
             yield Breach("G1", event.seq, f"call {call} is settled, which is not in flight: never admitted, or ended")
             return
-        if held != admitted.held:
-            yield Breach("G1", event.seq, f"call {call} gives up {held}, it held {admitted.held}", admitted.held, held)
+        yield from _given_up(event, call, held, admitted)
         if not field(event, "cost_known", bool) and cost < admitted.held:
             detail = f"call {call} of unknown cost is charged {Money(cost)}, it held {Money(admitted.held)}"
             yield Breach("G1", event.seq, detail, admitted.held, cost)
         for account in admitted.path:
-            account.state = core.settle(account.state, account.bounds, admitted.held, cost)
+            self._take(event, account, core.settle(account.state, account.bounds, admitted.held, cost))
 
     def charge(self, event: Event) -> Iterator[Breach]:
         """Record money that was spent outside of any dispatch; it was gone before anybody could refuse it."""
+        yield from self._unanswered()
         for account in self._path(event, "context"):
-            account.state = core.charge(account.state, account.bounds, count(event, "cost_nano"))
-        yield from ()
+            self._take(event, account, core.charge(account.state, account.bounds, count(event, "cost_nano")))
 
     def release(self, event: Event) -> Iterator[Breach]:
         """Take back a call that never began."""
+        yield from self._unanswered()
         call, held = count(event, "call"), count(event, "held_nano")
         admitted = self._in_flight.pop(call, None)
         if admitted is None:
             yield Breach("G1", event.seq, f"call {call} is released, which is not in flight: never admitted, or ended")
             return
-        if held != admitted.held:
-            yield Breach("G1", event.seq, f"call {call} gives up {held}, it held {admitted.held}", admitted.held, held)
+        yield from _given_up(event, call, held, admitted)
         for account in admitted.path:
             account.state = core.release(account.state, admitted.held, admitted.tool, admitted.retry)
 
     def stop(self, event: Event) -> Iterator[Breach]:
         """Let an account admit nothing from here on."""
         name, ceiling = field(event, "context", str), field(event, "ceiling", str)
+        if self._owed.pop(name, None) is None:
+            yield from self._unanswered()
         for path in self._paths.values():
             if path[0].name == name:
                 path[0].halt(ceiling)
-        yield from ()
 
     def close(self, event: Event) -> Iterator[Breach]:
         """Let a context dispatch nothing from here on; its chain may go on."""
+        yield from self._unanswered()
         self._closed.add(field(event, "context", str))
-        yield from ()
+
+    def finish(self, event: Event) -> Iterator[Breach]:
+        """Look for a stop that was owed when the run's totals were taken."""
+        if count(event, "spent_nano") >= self._paths[self._root][0].state[0]:
+            yield from self._unanswered()
 
     def end(self) -> Iterator[Breach]:
-        """Find nothing more."""
+        """Find nothing more: a log may be cut off between a settlement and its stop."""
         yield from ()
+
+    def _take(self, event: Event, account: _Account, after: core.State) -> None:
+        before, account.state = account.state, after
+        if before[5] == core.ADMITTED and after[5] == core.OVERRUN:
+            detail = f"it cost more than {account.name!r} had left for it, and no stop of {account.name!r} follows"
+            self._owed[account.name] = Breach("halt", event.seq, detail)
+
+    def _unanswered(self) -> Iterator[Breach]:
+        """Give the stops that did not come: the runtime writes them in one go with what they are for."""
+        owed, self._owed = self._owed, {}
+        yield from owed.values()
 
     def _path(self, event: Event, name: str) -> tuple[_Account, ...]:
         context = field(event, name, str)
@@ -168,15 +188,24 @@ class _Account:
         max_cost, max_steps, max_tool_calls, max_retries, deadline_ns = self.bounds
         if halt != core.ADMITTED:
             return Breach("halt", event.seq, f"a dispatch after {self.name!r} was stopped by {self.stopped_by}")
+        if verdict in {core.COST, core.CONTENDED}:
+            used = committed + reserved + held
+            detail = f"{Money(used)} committed or held in {self.name!r}, limit {Money(max_cost)}"
+            return Breach("G1", event.seq, detail, max_cost, used)
         guarantee, what, limit, used = {
-            core.COST: ("G1", "nano-dollars committed or held", max_cost, committed + reserved + held),
-            core.CONTENDED: ("G1", "nano-dollars committed or held", max_cost, committed + reserved + held),
             core.STEPS: ("G2", "dispatches", max_steps, steps + 1),
             core.TOOL_CALLS: ("G2", "tool calls", max_tool_calls, tool_calls + 1),
             core.RETRIES: ("G3", "retries", max_retries, retries + 1),
             core.TIME: ("G5", "ns at a dispatch", deadline_ns, now_ns),
         }[verdict]
         return Breach(guarantee, event.seq, f"{used} {what} in {self.name!r}, limit {limit}", limit, used)
+
+
+def _given_up(event: Event, call: int, held: int, admitted: _InFlight) -> Iterator[Breach]:
+    """A call gives up what it held."""
+    if held != admitted.held:
+        detail = f"call {call} gives up {Money(held)}, it held {Money(admitted.held)}"
+        yield Breach("G1", event.seq, detail, admitted.held, held)
 
 
 def _short(event: Event, path: tuple[_Account, ...], asked: int, held: int) -> Iterator[Breach]:

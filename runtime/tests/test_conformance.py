@@ -127,7 +127,7 @@ def test_money_held_above_the_ceiling_is_found():
     log.admit(40)
     assert log.breaches() == []
     seq = log.admit(1)
-    assert only(log) == Breach("G1", seq, "101 nano-dollars committed or held in 'r', limit 100", 100, 101)
+    assert only(log) == Breach("G1", seq, "$0.000000101 committed or held in 'r', limit $0.0000001", 100, 101)
 
 
 def test_each_dispatch_too_many_is_a_breach_of_its_own():
@@ -213,6 +213,7 @@ def test_a_dispatch_after_a_call_cost_more_than_it_held_is_found():
     log = Log(Limits(max_cost_usd=Money(100)))
     log.admit(10)
     log.settle(11, held=10)
+    log.stop("cost")
     assert log.breaches() == []
     seq = log.admit(1)
     assert log.breaches() == [("halt", seq)]
@@ -643,6 +644,164 @@ def test_a_run_that_may_do_more_alone_needs_fewer_answers():
     made(log)
     assert log.breaches() == []
     assert [guarantee for guarantee, _ in (made(log, "wipe", "1.2"), log.breaches())[1]] == ["approval", "approval"]
+
+
+# A log that was sealed anew
+
+
+def ended(log, steps, spent, outcome="completed"):
+    """The end of a run."""
+    return log.record("finish", {"outcome": outcome, "value": None, "steps": steps, "spent_nano": spent, "error": None})
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        lambda log: log.admit(0, context="other"),
+        lambda log: log.record("close", {"context": "r"}),
+        lambda log: log.child("c"),
+        lambda log: log.stop("steps", context="other"),
+        lambda log: log.settle(1, call=1),
+        lambda log: log.release(1, call=1),
+        lambda log: log.record("charge", {"context": "r", "name": "planner", "cost_nano": 0, "at_ns": 0}),
+        lambda log: ended(log, 2, 12),
+    ],
+)
+@pytest.mark.parametrize("spend", ["settle", "charge"])
+def test_a_cost_that_should_have_stopped_the_chain_and_did_not_is_found(spend, after):
+    """Its stop is written in one go with it; a settlement that was raised later has none (halt)."""
+    log = Log(Limits(max_cost_usd=Money(10)))
+    log.child("other")
+    log.admit(1)
+    log.admit(1)
+    if spend == "settle":
+        seq = log.settle(12, held=1)
+    else:
+        seq = log.record("charge", {"context": "r", "name": "planner", "cost_nano": 12, "at_ns": 0})
+    assert log.breaches() == []
+    after(log)
+    assert ("halt", seq) in log.breaches()
+    log.events.insert(seq + 1, Event(seq, "stop", {"context": "r", "ceiling": "cost"}))
+    assert ("halt", seq) not in log.breaches()
+
+
+def test_every_limit_on_the_way_up_owes_its_stop():
+    """A child's overrun stops the child, and the parent too if it has a ceiling (halt)."""
+    log = Log(Limits(max_cost_usd=Money(10)))
+    log.child("c", limits=Limits(max_cost_usd=Money(5)))
+    log.admit(1, context="c")
+    seq = log.settle(2, held=1)
+    log.stop("cost", context="c")
+    assert log.breaches() == []
+    log.record("close", {"context": "c"})
+    assert only(log).seq == seq
+    assert "'r'" in only(log).detail
+
+
+def test_totals_that_the_calls_never_came_to_are_found():
+    """A settlement or a dispatch was removed, or one was raised or lowered (audit)."""
+    for steps, spent in ((2, 8), (1, 5), (1, 9), (3, 5), (2, 4)):
+        log = Log(Limits(max_cost_usd=Money(100)))
+        log.dispatch(3)
+        log.dispatch(2)
+        seq = ended(log, steps, spent)
+        assert log.breaches() == [("audit", seq)]
+
+
+def test_the_totals_are_those_at_the_end_and_not_what_settles_later():
+    """A call that was left behind at the deadline settles after it; one that never began is taken back."""
+    log = Log(Limits(max_cost_usd=Money(100)))
+    log.dispatch(3)
+    log.admit(5)
+    log.admit(5)
+    log.release(5)
+    log.record("close", {"context": "r"})
+    ended(log, 2, 3)
+    log.settle(5, call=2)
+    assert log.breaches() == []
+
+
+def test_an_outcome_of_a_stop_without_a_stop_is_found():
+    """Whether the loop's own word for it is on record or not (audit)."""
+    log = Log()
+    log.dispatch()
+    seq = ended(log, 1, 0, "budget_stop")
+    assert log.breaches() == [("audit", seq)]
+    told = Log()
+    told.dispatch()
+    seq = told.record("budget_stop", {"ceiling": "steps", "limit": 1, "used": 1, "detail": ""})
+    ended(told, 1, 0, "budget_stop")
+    assert told.breaches() == [("audit", seq)]
+
+
+def test_a_run_that_was_stopped_or_closed_may_say_so():
+    """By its own ceiling, by a deadline that is told a moment later, or since its context was closed."""
+    for ceiling, before in (
+        ("steps", lambda log: log.stop("steps")),
+        ("time", lambda _: None),
+        ("closed", lambda log: log.record("close", {"context": "r"})),
+    ):
+        log = Log()
+        before(log)
+        log.record("budget_stop", {"ceiling": ceiling, "limit": 1, "used": 1, "detail": ""})
+        ended(log, 0, 0, "budget_stop")
+        assert log.breaches() == []
+
+
+def test_a_sub_agents_log_has_no_ledger_to_compare_its_end_with():
+    """Its dispatches and its stop are in its parent's log."""
+    log = Log()
+    log.record("budget_stop", {"ceiling": "steps", "limit": 1, "used": 1, "detail": ""})
+    ended(log, 7, 99, "budget_stop")
+    assert log.breaches() == []
+
+
+@pytest.mark.parametrize("context", ["r", "c"])
+def test_a_dispatch_after_the_end_is_found(context):
+    """In any context, unless that was just being closed by another thread (halt)."""
+    log = Log()
+    log.child("c")
+    ended(log, 0, 0)
+    seq = log.dispatch(context=context)
+    assert log.breaches() == [("halt", seq)]
+    log.record("close", {"context": context})
+    assert log.breaches() == []
+    seq = log.dispatch(context=context)
+    assert log.breaches() == [("halt", seq)]
+
+
+def test_a_chain_opened_with_other_limits_than_the_run_says_is_found():
+    """Whoever raises a ceiling in the start of a log must raise it in the ledger's own word too (audit)."""
+    for limits, expected in ((Limits(max_steps=9), []), (Limits(max_steps=5), ["audit"])):
+        log = Log(Limits(max_steps=9))
+        log.record("open", {"context": "r", "limits": limits.to_mapping(), "at_ns": 0})
+        assert [guarantee for guarantee, _ in log.breaches()] == expected
+
+
+# The log of a context without a loop
+
+
+def test_a_context_without_a_loop_is_judged_by_the_limits_it_was_opened_with(tmp_path):
+    """Its chain's first event tells them."""
+    with AuditLog.create(tmp_path, "c") as audit, ExecutionContext(Limits(max_steps=3), audit=audit, name="c") as made:
+        for _ in range(3):
+            made.call(lambda: None, cost=0)
+    events = load(audit.path).events
+    assert check_run(events) == []
+    log = Log(start=False)
+    log.record("open", {"context": "c", "limits": Limits(max_steps=1).to_mapping(), "at_ns": 0})
+    log.dispatch(context="c")
+    seq = log.dispatch(context="c")
+    assert log.breaches() == [("G2", seq)]
+
+
+def test_a_log_of_two_chains_is_not_judged():
+    """Their calls have the same numbers (audit)."""
+    log = Log(start=False)
+    for name in ("a", "b"):
+        log.record("open", {"context": name, "limits": Limits().to_mapping(), "at_ns": 0})
+    with pytest.raises(ReplayError, match="second chain"):
+        check_run(log.events)
 
 
 # What cannot be judged
