@@ -134,6 +134,7 @@ class Calls:
             chain = ledger.chain
             lock = ledger.lock
             now_ns = ledger.now_ns
+            thread = get_ident()
             admitted = False
             status = "error"
             try:
@@ -148,7 +149,7 @@ class Calls:
                         account.state = state
                         admitted = True
                         if held:
-                            chain.holding[number] = get_ident()
+                            chain.holding[number] = thread
                 if not admitted:
                     return self._call_in_full(fn, *args, reserve=reserve, cost=cost, kind=kind)
                 value = fn(*args) if args else fn()
@@ -164,7 +165,8 @@ class Calls:
                             with lock:
                                 account.state = settle(account.state, account.bounds, held, paid)
                                 admitted = False
-                                chain.holding.pop(number, None)
+                                if held:
+                                    del chain.holding[number]
                                 if paid > held or chain.waiters:
                                     ledger.after_settlement(held, paid)
                         except BaseException:
@@ -174,7 +176,7 @@ class Calls:
                     if chain.posted:
                         chain.drain()
                     frame = frames.current.get()
-                    self._record((number, frame, get_ident(), self.name, kind, label, start_ns, now_ns(), paid, status))
+                    self._record((number, frame, thread, self.name, kind, label, start_ns, now_ns(), paid, status))
             self._last_value = value
             return value
 
