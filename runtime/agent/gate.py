@@ -46,18 +46,25 @@ class Held:
 class Gate:
     """The gate of one run; grant_ns: how long a person's answer is waited for and good for, or UNLIMITED.
 
-    elapsed_ns: reads the nanoseconds since the run's start.
+    elapsed_ns: reads the nanoseconds since the run's start. in_doubt: the calls whose effect nobody knows, of the
+    whole chain, since a sub-agent can repeat what another began.
     """
 
     def __init__(
-        self, run: str, tools: ToolRegistry, autonomous: RiskTier, elapsed_ns: Callable[[], int], grant_ns: int
+        self,
+        run: str,
+        tools: ToolRegistry,
+        autonomous: RiskTier,
+        elapsed_ns: Callable[[], int],
+        grant_ns: int,
+        in_doubt: set[str],
     ) -> None:
         self._run = run
         self._tools = tools
         self._autonomous = autonomous
         self._elapsed_ns = elapsed_ns
         self._grant_ns = grant_ns
-        self._in_doubt: set[str] = set()
+        self._in_doubt = in_doubt
 
     def examine(self, call_id: str, call: ToolCall) -> Held:
         """Take a call in, refuse what cannot be called, and open a grant for what needs a person."""

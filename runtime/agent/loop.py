@@ -182,7 +182,10 @@ class AgentLoop:
         context = self._new_context(run_id, limits, log) if parent is None else parent.create_child(limits, name=run_id)
         trace = Trace(goal)
         began_ns = self._clock.now_ns() - context.snapshot().elapsed_ns
-        gate = Gate(run_id, self.tools, self.autonomous, lambda: self._clock.now_ns() - began_ns, self._grant_ns)
+        gate = Gate(
+            *(run_id, self.tools, self.autonomous, lambda: self._clock.now_ns() - began_ns),
+            *(self._grant_ns, context.in_doubt),
+        )
         turns = TurnEngine(context, gate, trace, log.record, self._approver, self.standing)
         return AgentRun(run_id, context, turns, trace, log, ticket)
 

@@ -66,6 +66,8 @@ class ExecutionContext(Calls):
         self.name = name
         self.limits = limits
         self.closed = False
+        self.in_doubt: set[str] = set() if parent is None else parent.in_doubt
+        """Fingerprints of the chain's calls that raised after their effect may have happened."""
         self.token = CancellationToken()
         self.partial = PartialResultBuffer()
         self.graph = ExecutionGraph(ledger.chain) if graph is None else graph

@@ -8,6 +8,8 @@ import pytest
 
 from failstop.runtime.agent.outcome import Outcome
 from failstop.runtime.agent.planner import Action, ToolCall
+from failstop.runtime.agent.tools import Tool
+from failstop.runtime.chain.context import ExecutionContext
 from failstop.runtime.risk import RiskTier
 from failstop.runtime.tests.scripted import Scripted, World
 
@@ -28,5 +30,23 @@ def test_a_call_in_doubt_is_known_again_however_it_is_spelled(again: Any, parall
     second = Action(calls=(ToolCall("look"), ToolCall("post", cast("dict[str, Any]", again))), parallel=parallel)
     result = world.loop().run(Scripted(first, Action.use("look"), second), "goal")
     assert result.outcome is Outcome.NEEDS_APPROVAL
+    assert [request.in_doubt for request in result.pending] == [True]
+    assert world.names.count("post") == 1
+
+
+def test_a_call_in_doubt_is_known_to_every_run_of_its_chain() -> None:
+    """A sub-agent's effect in doubt, asked for by another sub-agent and by its parent (field case 38)."""
+    world = World()
+
+    def commits_and_fails() -> None:
+        raise OSError("reply lost")
+
+    def delegate(context: ExecutionContext) -> str:
+        return str(world.loop().run(Scripted(Action.use("post")), "inner", parent=context).outcome)
+
+    world.add("post", does=commits_and_fails, tier=RiskTier.WRITE, idempotent=False)
+    world.tools.register(Tool(name="delegate", fn=delegate, tier=RiskTier.READ, cost=0, with_context=True))
+    result = world.loop().run(Scripted(Action.use("delegate"), Action.use("delegate"), Action.use("post")), "goal")
+    assert [seen.value for turn in result.trace for seen in turn.observations] == ["completed", "needs_approval"]
     assert [request.in_doubt for request in result.pending] == [True]
     assert world.names.count("post") == 1
