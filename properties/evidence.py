@@ -122,6 +122,15 @@ def write(path: Path, records: Iterable[Record]) -> None:
         raise
 
 
+def merged(old: Iterable[Record], new: Iterable[Record]) -> list[Record]:
+    """Put new findings in the place of old ones about the same: target, layer, subject and misbehaving tools."""
+    return list({_about(record): record for record in (*old, *new)}.values())
+
+
+def _about(record: Record) -> tuple[str, ...]:
+    return (record.target, record.layer, record.subject, record.about.get("tools", ""))
+
+
 def _is_text(value: object) -> bool:
     return isinstance(value, str) and value.strip() != ""
 

@@ -6,14 +6,17 @@ An adapter says what its runtime promises and where that is written down, turns 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from failstop.planners.actions import STOPS, Refused
+from failstop.planners.catalogue import PROMISES
 from failstop.runtime.risk import RiskTier
+from failstop.runtime.stops import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable
 
     from failstop.planners.catalogue import Planner
     from failstop.properties.driver import Driver, Ending
@@ -21,7 +24,18 @@ if TYPE_CHECKING:
     from failstop.runtime.limits import Limits
     from failstop.runtime.money import Amount
 
-__all__ = ["STOPS", "AnyTarget", "DrivingTarget", "Refused", "Reply", "Session", "Target", "Work"]
+__all__ = [
+    "STOPS",
+    "AnyTarget",
+    "DrivingTarget",
+    "Refused",
+    "Reply",
+    "Session",
+    "Target",
+    "Work",
+    "check_described",
+    "check_versions",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +114,33 @@ class DrivingTarget(Described, Protocol):
 
 
 AnyTarget: TypeAlias = Target | DrivingTarget
+
+
+def check_described(target: object) -> None:
+    """Raise ConfigurationError for what does not say of itself what a target has to, in the types of Described."""
+    name, told = getattr(target, "name", None), "expected of every target, see Described"
+    if not isinstance(name, str) or not name.strip():
+        raise ConfigurationError("name", name, f"a text that is not empty; {told}")
+    if not isinstance(getattr(target, "real_time", None), bool):
+        raise ConfigurationError("real_time", getattr(target, "real_time", None), f"True or False; {told}")
+    for field in ("promises", "not_offered"):
+        _check_promises(field, getattr(target, field, {} if field == "not_offered" else None))
+    for field, method in (("versions", "versions"), ("open or drive", "drive" if hasattr(target, "drive") else "open")):
+        if not callable(getattr(target, method, None)):
+            raise ConfigurationError(field, getattr(target, method, None), f"a method; {told}")
+
+
+def check_versions(versions: object) -> None:
+    """Raise ConfigurationError for versions that no record can hold."""
+    if not isinstance(versions, dict) or not all(isinstance(text, str) for pair in versions.items() for text in pair):
+        raise ConfigurationError("versions()", versions, "a dict of name -> version, both texts")
+
+
+def _check_promises(field: str, promises: object) -> None:
+    if not isinstance(promises, Mapping):
+        raise ConfigurationError(field, promises, "a mapping of a promise's name to where it is made")
+    for promise, place in promises.items():
+        if promise not in PROMISES:
+            raise ConfigurationError(field, promise, f"names from {', '.join(PROMISES)}")
+        if not isinstance(place, str):
+            raise ConfigurationError(f"{field}[{promise!r}]", place, "a text that says where it is made")

@@ -6,6 +6,8 @@ import importlib
 from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
+from failstop.properties.target import check_described, check_versions
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -26,12 +28,18 @@ class UnknownTarget(LookupError):  # noqa: N818 - it tells what happened
 
 
 def load(name: str) -> AnyTarget:
-    """Give the target of a bundled name, or of "package.module:attribute"; raises UnknownTarget or ImportError."""
+    """Give the target of a bundled name, or of "package.module:attribute", once it is known to be one.
+
+    Raises UnknownTarget, ConfigurationError for what is no target, or whatever its module or its versions() raises.
+    """
     module, colon, attribute = TARGETS.get(name, name).partition(":")
-    if not colon:
+    if not (module and colon and attribute):
         raise UnknownTarget(name)
-    try:
-        found = getattr(importlib.import_module(module), attribute)
-    except AttributeError as error:
-        raise UnknownTarget(name) from error
-    return cast("AnyTarget", found() if isinstance(found, type) else found)
+    namespace = importlib.import_module(module)
+    if not hasattr(namespace, attribute):
+        raise UnknownTarget(name)
+    found = getattr(namespace, attribute)
+    target = cast("AnyTarget", found() if isinstance(found, type) else found)
+    check_described(target)
+    check_versions(target.versions())
+    return target

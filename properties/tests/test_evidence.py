@@ -16,6 +16,7 @@ from failstop.properties.evidence import (
     EvidenceError,
     Record,
     document,
+    merged,
     read,
     worst,
     write,
@@ -98,6 +99,17 @@ class TestCombining:
         """A check of nothing must not look like success."""
         with pytest.raises(EvidenceError):
             worst([])
+
+
+class TestMerging:
+    """New findings beside old ones."""
+
+    def test_only_the_same_finding_is_replaced(self) -> None:
+        """The same planner of the same target under the same tools, in its old place."""
+        old = [Record(**{**GOOD, "subject": subject, "detail": "old"}) for subject in ("a", "b")]
+        again = Record(**{**GOOD, "subject": "a", "detail": "new"})
+        slow = Record(**{**GOOD, "subject": "b", "detail": "new", "about": {"tools": "slow"}})
+        assert merged(old, [again, slow]) == [again, old[1], slow]
 
 
 class TestFiles:
