@@ -1,4 +1,4 @@
-"""Records on a terminal: one table, readable at 80 columns, and one last line that sums it up."""
+"""Records on a terminal: one table, blocks of text where there are no 80 columns, and one last line that sums it up."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -21,11 +22,16 @@ if TYPE_CHECKING:
 _COLOURS = {HOLDS: "green", NOT_OFFERED: "dim", INCONCLUSIVE: "yellow", VIOLATED: "bold red"}
 _ALWAYS = (HOLDS, VIOLATED)
 _NANO_PER_CENT = 10**7
+_TABLE_WIDTH = 80
+"""Columns below which a table would break the names apart."""
 
 
 def print_check(console: Console, records: Sequence[Record], where: str) -> None:
     """Print the table of a check, what was found wrong, where the evidence is, and the sum of it all."""
-    console.print(_table(records))
+    if console.width < _TABLE_WIDTH:
+        _print_blocks(console, records)
+    else:
+        console.print(_table(records))
     for record in records:
         if record.verdict in {VIOLATED, INCONCLUSIVE}:
             _print_finding(console, record)
@@ -35,15 +41,13 @@ def print_check(console: Console, records: Sequence[Record], where: str) -> None
 
 def print_planners(console: Console, planners: Sequence[Mapping[str, Any]]) -> None:
     """Print what there is to be played."""
-    table = _plain_table()
-    table.add_column("planner, and what it tries", ratio=1)
-    table.add_column("limits", max_width=24)
-    table.add_column("must end", max_width=10)
-    for planner in planners:
-        limits = "\n".join(f"{name.removeprefix('max_')} {limit}" for name, limit in planner["limits"].items())
-        table.add_row(_name_and_purpose(planner["name"], planner["tries"]), Text(limits), Text(planner["must_end_in"]))
-    console.print(table)
-    console.print(f"{len(planners)} planners", highlight=False)
+    if console.width < _TABLE_WIDTH:
+        for planner in planners:
+            limits = ", ".join(_limits(planner))
+            _print_block(console, planner, f"{limits or 'no limits'}; must end {planner['must_end_in']}")
+    else:
+        console.print(_table_of_planners(planners))
+    console.print(_many(len(planners), "planner"), highlight=False)
 
 
 def print_audit(console: Console, records: Sequence[Record]) -> None:
@@ -70,8 +74,8 @@ def summary(records: Sequence[Record]) -> str:
     shown = [verdict for verdict in order if counts[verdict] or verdict in _ALWAYS]
     told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in shown)
     targets = ", ".join(dict.fromkeys(_named(record) for record in records))
-    planners = "1 planner" if len(records) == 1 else f"{len(records)} planners"
-    return f"{targets}: {planners}, {told}"
+    judged = "" if any(record.verdict != NOT_OFFERED for record in records) else "; nothing was judged"
+    return f"{targets}: {_many(len(records), 'planner')}, {told}{judged}"
 
 
 def witness(record: Record) -> str:
@@ -81,18 +85,19 @@ def witness(record: Record) -> str:
 
 def _numbers(record: Record) -> Iterator[str]:
     effort = record.effort
-    yield f"{effort.get('dispatches', 0)} calls"
+    yield _many(effort.get("dispatches", 0), "call")
     spent = int(effort.get("spent_nano", 0))
     if spent:
         yield f"${spent // 10**9}.{spent % 10**9 // _NANO_PER_CENT:02d}"
-    for name, told in (
-        ("retries", "retries"),
-        ("irreversible", "sent"),
-        ("late", "late"),
-        ("after_stop", "after stop"),
-    ):
+    if effort.get("retries"):
+        yield _many(effort["retries"], "retry", "retries")
+    for name, told in (("irreversible", "sent"), ("late", "late"), ("after_stop", "after stop")):
         if effort.get(name):
             yield f"{effort[name]} {told}"
+
+
+def _many(number: float, one: str, many: str | None = None) -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"
 
 
 def _table(records: Sequence[Record]) -> Table:
@@ -112,6 +117,38 @@ def _table(records: Sequence[Record]) -> Table:
             Text(record.verdict, style=_COLOURS[record.verdict]),
         )
     return table
+
+
+def _table_of_planners(planners: Sequence[Mapping[str, Any]]) -> Table:
+    table = _plain_table()
+    table.add_column("planner, and what it tries", ratio=1)
+    table.add_column("limits", max_width=24)
+    table.add_column("must end", max_width=10)
+    for planner in planners:
+        limits = Text("\n".join(_limits(planner)))
+        table.add_row(_name_and_purpose(planner["name"], planner["tries"]), limits, Text(planner["must_end_in"]))
+    return table
+
+
+def _limits(planner: Mapping[str, Any]) -> Iterator[str]:
+    return (f"{name.removeprefix('max_')} {limit}" for name, limit in planner["limits"].items())
+
+
+def _print_blocks(console: Console, records: Sequence[Record]) -> None:
+    for record in records:
+        about = record.about
+        _print_block(
+            console,
+            {"name": record.subject, "tries": about.get("tries", "")},
+            f"must end {about.get('must_end_in', '')}; ended in {about.get('ended_in', '') or '-'}",
+            Text.assemble(f"{witness(record)}; ", (record.verdict, _COLOURS[record.verdict])),
+        )
+
+
+def _print_block(console: Console, planner: Mapping[str, Any], *lines: str | Text) -> None:
+    console.print(Text(planner["name"], "bold"))
+    for line in (planner["tries"], *lines):
+        console.print(Padding(line if isinstance(line, Text) else Text(line), (0, 0, 0, 2), expand=False))
 
 
 def _plain_table() -> Table:

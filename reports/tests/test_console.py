@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from failstop.properties.evidence import HOLDS, INCONCLUSIVE, NOT_OFFERED, VIOLATED, Record
@@ -47,6 +48,21 @@ class TestTheTable:
         text = printed(print_check, [record(), BROKEN, record(verdict=NOT_OFFERED, effort={})], "seed 0")
         assert [line for line in text.splitlines() if len(line) > 80] == [f"  {COMMAND}"]
 
+    @pytest.mark.parametrize("width", [40, 60, 79, 80])
+    def test_no_name_is_broken_apart(self, width: int) -> None:
+        """Where a table has no room the planners stand one below the other."""
+        long = record(subject="fans-out-over-the-tool-ceiling", about=BROKEN.about | {"must_end_in": "tool_calls"})
+        lines = printed(print_check, [long, BROKEN, record(verdict=INCONCLUSIVE)], "seed 0", width=width).splitlines()
+        assert sum("fans-out-over-the-tool-ceiling" in line for line in lines) == 1
+        assert sum("expensive-on-threads" in line and "--planner" not in line for line in lines) == 4
+        assert all(len(line) <= width for line in lines[:-1] if "failstop check" not in line)
+        assert all(any(word in line for line in lines) for word in ("tool_calls", "3 calls,", "$0.90", "inconclusive"))
+
+    def test_that_nothing_was_judged_is_said(self) -> None:
+        """A target that promises nothing has not withstood anything."""
+        assert summary([record(verdict=NOT_OFFERED)]).endswith("1 not offered; nothing was judged")
+        assert "judged" not in summary([record(verdict=NOT_OFFERED), record()])
+
     def test_a_violation_is_told_below_with_its_command(self) -> None:
         """Text from elsewhere is not taken for markup."""
         text = printed(print_check, [record(), BROKEN], "seed 0")
@@ -68,7 +84,8 @@ class TestTheTable:
     def test_the_witness_is_told_in_few_letters(self) -> None:
         """What is zero and always there is left out."""
         assert witness(record()) == "3 calls, $0.90"
-        assert witness(record(effort={"dispatches": 1, "spent_nano": 0, "irreversible": 1})) == "1 calls, 1 sent"
+        assert witness(record(effort={"dispatches": 1, "spent_nano": 0, "irreversible": 1})) == "1 call, 1 sent"
+        assert witness(record(effort={"dispatches": 2, "retries": 1})) == "2 calls, 1 retry"
         assert witness(record(effort={})) == "-"
 
 
@@ -79,7 +96,15 @@ class TestTheOthers:
         """As `failstop planners` shows them."""
         described = {"name": "hangs", "tries": "Hang", "limits": {"max_seconds": 5.0}, "must_end_in": "time"}
         text = printed(print_planners, [described])
-        assert all(part in text for part in ("hangs", "Hang", "seconds 5.0", "time", "1 planners"))
+        assert all(part in text for part in ("hangs", "Hang", "seconds 5.0", "time", "1 planner"))
+
+    @pytest.mark.parametrize("width", [40, 79, 80])
+    def test_the_list_breaks_no_name_apart(self, width: int) -> None:
+        """As in the table of a check."""
+        name = "fans-out-over-the-tool-ceiling"
+        described = {"name": name, "tries": "Call 20", "limits": {"max_tool_calls": 5}, "must_end_in": "tool_calls"}
+        text = printed(print_planners, [described], width=width)
+        assert all(part in text for part in (name, "Call 20", "tool_calls 5", "1 planner\n"))
 
     def test_an_audit_ends_with_the_worst_verdict(self) -> None:
         """One line a guarantee, one for all."""
