@@ -1,13 +1,17 @@
 """The command line: thin commands over the harness, their records rendered by `reports`.
 
-Exit codes: 0 all as promised; 1 a violation; 2 bad usage; 3 no violation, but something was left inconclusive.
+Exit codes: 0 all as promised; 1 a violation; 2 bad usage; 3 no violation, but something was left inconclusive, or
+nothing was judged at all.
 """
 
 from __future__ import annotations
 
 import difflib
 import json
+import os
 import sys
+import tempfile
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -23,16 +27,18 @@ from failstop.planners import catalogue
 from failstop.planners.toolset import MISBEHAVIOURS
 from failstop.properties import evidence, run_audit
 from failstop.properties.check import Variation, check
+from failstop.properties.driver import last_line
 from failstop.properties.targets import TARGETS, UnknownTarget, load
 from failstop.reports import console as report
+from failstop.runtime.stops import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from failstop.planners.catalogue import Planner
     from failstop.properties.target import AnyTarget
 
-EXIT_CODES = {evidence.NOT_OFFERED: 0, evidence.HOLDS: 0, evidence.VIOLATED: 1, evidence.INCONCLUSIVE: 3}
+EXIT_CODES = {evidence.NOT_OFFERED: 3, evidence.HOLDS: 0, evidence.VIOLATED: 1, evidence.INCONCLUSIVE: 3}
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False)
 
@@ -44,8 +50,18 @@ LogFile = Annotated[
 ]
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"failstop {version('failstop')}")
+        raise typer.Exit
+
+
 @app.callback()
-def about() -> None:
+def about(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which one this is.")
+    ] = False,
+) -> None:
     """Agent limits you can prove: attack a runtime with misbehaving planners, and read what its runs left behind."""
 
 
@@ -70,14 +86,18 @@ def check_command(
         _must_be_known("--tools", tools, MISBEHAVIOURS)
     variation = Variation(seed, tools, planners, target)
     logs = folder / "runs" / _file_name(runtime.name)
+    file = folder / f"chaos-{_file_name(runtime.name)}.json"
+    _must_be_writable(folder, logs, file)
     records = [
         check(each, runtime, variation, logs / f"{each.name}.jsonl") for each in _with_progress(chosen, runtime.name)
     ]
-    evidence.write(folder / f"chaos-{_file_name(runtime.name)}.json", records)
+    # What was not played this time is kept; all that the same command once found about planners now gone is not.
+    kept = [each for each in _written(file) if planner or each.about.get("tools") != tools]
+    evidence.write(file, evidence.merged(kept, records))
     if as_json:
-        sys.stdout.write(evidence.document(records) + "\n")
+        _say_json(evidence.document(records))
     else:
-        report.print_check(Console(), records, f"seed {seed}, evidence in {folder}")
+        _say(lambda: report.print_check(Console(), records, f"seed {seed}, evidence in {folder}"))
     raise typer.Exit(EXIT_CODES[evidence.worst(record.verdict for record in records)])
 
 
@@ -86,9 +106,9 @@ def planners_command(planners: Planners = None, as_json: Json = False) -> None:
     """List the planners: what each tries, its limits, and the stop it must end in."""
     known = list(_known_planners(planners).values())
     if as_json:
-        sys.stdout.write(json.dumps({"records": [_described(each) for each in known]}, indent=2) + "\n")
+        _say_json(json.dumps({"records": [_described(each) for each in known]}, indent=2))
     else:
-        report.print_planners(Console(), [_described(each) for each in known])
+        _say(lambda: report.print_planners(Console(), [_described(each) for each in known]))
 
 
 @app.command("replay")
@@ -96,9 +116,9 @@ def replay_command(log: LogFile, as_json: Json = False) -> None:
     """Rebuild a run from its log alone: no planner, no model and no tool is run."""
     record = run_audit.retell(log)
     if as_json:
-        sys.stdout.write(evidence.document([record]) + "\n")
+        _say_json(evidence.document([record]))
     else:
-        report.print_story(Console(), record)
+        _say(lambda: report.print_story(Console(), record))
     raise typer.Exit(EXIT_CODES[record.verdict])
 
 
@@ -107,9 +127,9 @@ def audit_command(log: LogFile, as_json: Json = False) -> None:
     """Say whether a log is whole and unaltered, and whether the run obeyed its limits."""
     records = run_audit.audit(log)
     if as_json:
-        sys.stdout.write(evidence.document(records) + "\n")
+        _say_json(evidence.document(records))
     else:
-        report.print_audit(Console(), records)
+        _say(lambda: report.print_audit(Console(), records))
     raise typer.Exit(EXIT_CODES[evidence.worst(record.verdict for record in records)])
 
 
@@ -121,14 +141,16 @@ def main() -> None:
 def _target(name: str) -> AnyTarget:
     _look_beside_the_user()
     try:
-        target = load(name)
-        target.versions()
+        return load(name)
     except UnknownTarget:
         _must_be_known("TARGET", name, TARGETS)
         raise
     except ModuleNotFoundError as error:
         _refuse("TARGET", f"{name!r} cannot be loaded: {error}")
-    return target
+    except ConfigurationError as error:
+        _refuse("TARGET", f"{name!r} is no target: {error}")
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the user's module does when it is imported
+        _refuse("TARGET", f"{name!r} cannot be loaded: {_told(error)}")
 
 
 def _known_planners(module: str | None) -> Mapping[str, Planner]:
@@ -138,11 +160,35 @@ def _known_planners(module: str | None) -> Mapping[str, Planner]:
     _look_beside_the_user()
     try:
         theirs = catalogue.load(module)
-    except ModuleNotFoundError as error:
+    except (ModuleNotFoundError, ConfigurationError) as error:
         _refuse("--planners", f"{module!r} cannot be imported: {error}")
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the user's module does when it is imported
+        _refuse("--planners", f"{module!r} cannot be imported: {_told(error)}")
     if not theirs:
         _refuse("--planners", f"{module!r} has no function under the decorator failstop.planners.catalogue.planner")
     return {**known, **theirs}
+
+
+def _told(error: BaseException) -> str:
+    """Tell where a module broke; a SyntaxError says so itself, and was raised in no line of the module's."""
+    return f"SyntaxError: {error}" if isinstance(error, SyntaxError) else last_line(error)
+
+
+def _must_be_writable(folder: Path, logs: Path, file: Path) -> None:
+    """Find out before anything is played whether what will be found can be kept."""
+    try:
+        logs.mkdir(parents=True, exist_ok=True)
+        for each in (folder, logs):
+            tempfile.TemporaryFile(dir=each).close()
+        _written(file)
+    except OSError as error:
+        _refuse("--evidence", f"{str(folder)!r} cannot be written: {error}")
+    except evidence.EvidenceError as error:
+        _refuse("--evidence", f"{error}; move it away, or name another folder")
+
+
+def _written(file: Path) -> list[evidence.Record]:
+    return evidence.read(file) if file.exists() else []
 
 
 def _look_beside_the_user() -> None:
@@ -168,7 +214,31 @@ def _must_be_known(option: str, value: str, known: Iterable[str]) -> None:
 
 
 def _refuse(option: str, message: str) -> NoReturn:
-    raise typer.BadParameter(message, param_hint=option)
+    typer.echo(f"failstop: {option}: {' '.join(message.split())}", err=True)
+    raise typer.Exit(2)
+
+
+def _say_json(document: str) -> None:
+    _say(lambda: typer.echo(document))
+
+
+def _say(show: Callable[[], None]) -> None:
+    """Print; that nobody reads any more changes no verdict."""
+    try:
+        show()
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except (BrokenPipeError, SystemExit):  # rich turns the one into the other
+        _mute()
+    except OSError as error:
+        _mute()
+        _refuse("standard output", f"cannot be written: {error}")
+
+
+def _mute() -> None:
+    """Let what is still in the buffer go nowhere, or Python would try once more when it ends."""
+    with Path(os.devnull).open("w") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def _with_progress(planners: Sequence[Planner], target: str) -> Iterable[Planner]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from failstop.__main__ import app
+from failstop.planners import catalogue
+from failstop.planners.catalogue import bundled
 from failstop.properties.evidence import Record, read
 
 if TYPE_CHECKING:
@@ -39,8 +43,11 @@ def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
     """Evidence goes to the current folder, and modules are looked for there."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
+    before = set(sys.modules)
     yield
-    sys.modules.pop("my_planners", None)
+    for name in set(sys.modules) - before:
+        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
 
 
 def ran(*words: str) -> Result:
@@ -109,6 +116,59 @@ class TestCheck:
         assert ran("check", UNLIMITED, "--planner", "well-behaved").exit_code == 0
 
 
+class TestEvidence:
+    """What is written down, and what stays."""
+
+    FILE = Path("evidence/chaos-failstop.json")
+
+    def subjects(self) -> list[tuple[str, str]]:
+        """Name what the file holds."""
+        return [(record.subject, record.about.get("tools", "")) for record in read(self.FILE)]
+
+    def test_a_part_keeps_what_else_was_found(self) -> None:
+        """Playing one planner again must not lose the others."""
+        ran("check", "--planner", "never-finishes", "--planner", "expensive")
+        ran("check", "--planner", "never-finishes", "--seed", "7")
+        assert self.subjects() == [("never-finishes", ""), ("expensive", "")]
+        assert [record.effort["seed"] for record in read(self.FILE)] == [7, 0]
+
+    def test_bad_tools_are_another_finding(self) -> None:
+        """The same planner under misbehaving tools says nothing about it under good ones."""
+        ran("check", "--planner", "never-finishes")
+        ran("check", "--planner", "never-finishes", "--tools", "slow")
+        assert self.subjects() == [("never-finishes", ""), ("never-finishes", "slow")]
+
+    def test_the_whole_suite_drops_planners_that_are_gone(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A violation of a planner that nobody has any more would stay for ever."""
+        ran("check", "--planner", "never-finishes", "--planner", "expensive")
+        ran("check", "--planner", "expensive", "--tools", "slow")
+        known = {"expensive": bundled()["expensive"]}
+        monkeypatch.setattr(catalogue, "bundled", lambda: known)
+        assert ran("check").exit_code == 0
+        assert self.subjects() == [("expensive", "slow"), ("expensive", "")]
+
+    def test_nothing_judged_is_three(self) -> None:
+        """A target that promises nothing has kept nothing."""
+        Path("modest.py").write_text(TARGET.replace("PROMISES", "{}"))
+        result = ran("check", "modest:Mine", "--planner", "never-finishes")
+        assert result.exit_code == 3
+        assert result.stdout.splitlines()[-1].endswith("1 not offered; nothing was judged")
+
+
+TARGET = """\
+class Mine:
+    name = "mine"
+    promises = PROMISES
+    real_time = False
+
+    def versions(self):
+        return {}
+
+    def open(self, limits, world):
+        raise NotImplementedError
+"""
+
+
 class TestBadUsage:
     """Exit code 2, the value named, the next move said."""
 
@@ -135,6 +195,75 @@ class TestBadUsage:
         assert [part for part in told if part not in shown] == []
         assert result.stdout == ""
 
+    @pytest.mark.parametrize(
+        ("old", "new", "told"),
+        [
+            ("PROMISES", "['steps']", "promises is ['steps']"),
+            ("PROMISES", "{'stepz': 'README'}", "promises is 'stepz'"),
+            ("PROMISES", "{'steps': 3}", "promises['steps'] is 3"),
+            ("PROMISES", "{}; not_offered = 3", "not_offered is 3"),
+            ('"mine"', "None", "name is None"),
+            ("real_time", "unreal_time", "real_time is None"),
+            ("def open", "def opened", "open or drive is None"),
+            ("def versions", "def version", "versions is None"),
+            ("return {}", "return None", "versions() is None"),
+            ("return {}", "return {'mine': 1}", "versions() is {'mine': 1}"),
+            ("return {}", "raise OSError('no disk')", "OSError: no disk (mine.py:"),
+            ("return {}", "return {", "SyntaxError"),
+            ("class Mine", "raise OSError('no disk')\nclass Mine", "OSError: no disk (mine.py:1)"),
+            ("class Mine", "import sys; sys.exit(0)\nclass Mine", "SystemExit: 0"),
+        ],
+    )
+    def test_what_is_no_target_is_named_before_anything_is_played(self, old: str, new: str, told: str) -> None:
+        """An adapter is written by hand, so half of one is what one meets."""
+        Path("mine.py").write_text(TARGET.replace(old, new, 1).replace("PROMISES", "{}"))
+        self.is_one_line(ran("check", "mine:Mine"), "TARGET", told)
+
+    @pytest.mark.parametrize(
+        ("text", "told"),
+        [
+            ("def broken(:", "SyntaxError"),
+            ("1 / 0", "ZeroDivisionError: division by zero (mine.py:1)"),
+            ("raise SystemExit(0)", "SystemExit: 0"),
+            ("import no_such_module", "No module named 'no_such_module'"),
+            (TEN_LINES.replace("searches_for_cats", "never_finishes"), "planner is 'never-finishes'"),
+            (TEN_LINES + TEN_LINES, "planner is 'searches-for-cats'"),
+            (TEN_LINES.replace("dispatches=2", "spent='a lot'"), "spent is 'a lot'"),
+            (TEN_LINES.replace("    def", "    async def").replace("\ndef", "\nasync def"), "yields its actions"),
+            (TEN_LINES.replace("yield", "return"), "yields its actions"),
+        ],
+    )
+    def test_planners_that_cannot_be_loaded_are_named_before_anything_is_played(self, text: str, told: str) -> None:
+        """With the place where it broke, and no traceback."""
+        Path("mine.py").write_text(text)
+        self.is_one_line(ran("check", "--planners", "mine"), "--planners", told)
+        self.is_one_line(ran("planners", "--planners", "mine"), "--planners", told)
+
+    @pytest.mark.parametrize("path", ["a_file", "a_file/below", "/dev/null", "with_a_file"])
+    def test_a_folder_that_cannot_be_written_is_named_before_anything_is_played(self, path: str) -> None:
+        """Half an hour of checks must not end in a lost result."""
+        Path("a_file").write_text("mine")
+        Path("with_a_file").mkdir()
+        Path("with_a_file/runs").write_text("mine")
+        self.is_one_line(ran("check", "--planner", "hangs", "--evidence", path), "--evidence", repr(path))
+
+    @pytest.mark.parametrize("text", ["", "[]", "{}", '{"records": [{"schema": 2}]}'])
+    def test_a_file_that_is_no_evidence_is_not_overwritten(self, text: str) -> None:
+        """It may be somebody's."""
+        Path("evidence").mkdir()
+        file = Path("evidence/chaos-failstop.json")
+        file.write_text(text)
+        self.is_one_line(ran("check", "--planner", "hangs"), "--evidence", "move it away")
+        assert file.read_text() == text
+
+    def is_one_line(self, result: Result, *told: str) -> None:
+        """See what bad usage has to look like."""
+        assert result.exit_code == 2, result.output
+        assert result.stdout == ""
+        assert result.stderr.count("\n") == 1
+        assert [part for part in ("failstop: ", *told) if part not in result.stderr] == []
+        assert not list(Path().glob("evidence/runs/*/*"))
+
     def test_without_the_extra_it_says_what_to_install(self, tmp_path: Path) -> None:
         """The runtime needs nothing; the command line needs typer and rich."""
         (tmp_path / "typer.py").write_text("raise ModuleNotFoundError(\"No module named 'typer'\", name='typer')")
@@ -149,6 +278,35 @@ class TestBadUsage:
         result = ran("check", "veronica-core")
         assert result.exit_code == 2
         assert "failstop[peers]" in " ".join(result.stderr.replace("│", " ").split())
+
+
+class TestOutput:
+    """Who reads it, and who stops reading."""
+
+    def test_the_version_is_said(self) -> None:
+        """As the package has it."""
+        assert ran("--version").stdout == f"failstop {version('failstop')}\n"
+
+    @pytest.mark.parametrize("words", [["planners"], ["planners", "--json"], ["check", "--planner", "expensive"]])
+    def test_a_reader_that_has_left_gets_no_traceback(self, words: list[str]) -> None:
+        """As `| head` does, and what was found stays what it is."""
+        read_end, write_end = os.pipe()
+        os.close(read_end)
+        command = [sys.executable, "-m", "failstop", *words]
+        result = subprocess.run(command, stdout=write_end, stderr=subprocess.PIPE, text=True, check=False, timeout=60)
+        os.close(write_end)
+        assert (result.returncode, result.stderr) == (0, "")
+
+    @pytest.mark.parametrize("words", [["planners"], ["planners", "--json"]])
+    def test_an_output_that_cannot_be_written_is_named(self, words: list[str]) -> None:
+        """It is no violation."""
+        command = [sys.executable, "-m", "failstop", *words]
+        with Path(os.devnull).open() as read_only:
+            result = subprocess.run(
+                command, stdout=read_only, stderr=subprocess.PIPE, text=True, check=False, timeout=60
+            )
+        assert (result.returncode, result.stderr.count("\n")) == (2, 1)
+        assert "Bad file descriptor" in result.stderr
 
 
 class TestReading:
@@ -198,11 +356,11 @@ class TestReading:
         assert "line 1" in result.stdout
         assert ran("replay", str(log)).exit_code == 1
 
-    def test_a_log_cut_off_in_the_middle_still_passes(self) -> None:
-        """A kill leaves whole events and a torn tail, which is said."""
+    def test_a_log_cut_off_in_the_middle_is_inconclusive(self) -> None:
+        """A kill leaves whole events and a torn tail, which is said; what came after nobody knows."""
         ran("check", "failstop", "--planner", "expensive")
         log = Path("evidence/runs/failstop/expensive.jsonl")
         log.write_bytes(log.read_bytes()[:-200])
         result = ran("audit", str(log))
-        assert result.exit_code == 0
+        assert result.exit_code == 3
         assert "cut off in the middle of an event" in " ".join(result.stdout.split())
