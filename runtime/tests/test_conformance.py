@@ -734,6 +734,17 @@ def test_an_outcome_of_a_stop_without_a_stop_is_found():
     assert told.breaches() == [("audit", seq)]
 
 
+def test_a_close_is_no_stop_where_a_loop_would_have_said_so():
+    """Every run is closed at its end; only a context that nobody loops over tells no more (audit)."""
+    for steps, expected in ((0, []), (1, ["audit"])):
+        log = Log()
+        for number in range(1, steps + 1):
+            log.step(number, ("t", {}))
+        log.record("close", {"context": "r"})
+        ended(log, 0, 0, "budget_stop")
+        assert [guarantee for guarantee, _ in log.breaches()] == expected
+
+
 def test_a_run_that_was_stopped_or_closed_may_say_so():
     """By its own ceiling, by a deadline that is told a moment later, or since its context was closed."""
     for ceiling, before in (

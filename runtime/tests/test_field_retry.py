@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from failstop.runtime.agent.outcome import Outcome
 from failstop.runtime.agent.planner import Action, ToolCall
 from failstop.runtime.agent.tools import Tool
-from failstop.runtime.chain.context import ExecutionContext
 from failstop.runtime.risk import RiskTier
 from failstop.runtime.tests.scripted import Scripted, World
+
+if TYPE_CHECKING:
+    from failstop.runtime.chain.context import ExecutionContext
 
 SAME_AGAIN = [{"n": 5, "to": "ann"}, {"to": "ann", "n": 5}, '{ "to" : "ann",\n"n": 5 }', '{"n":5,"to":"ann"}']
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 
 import pytest
@@ -22,8 +23,10 @@ from failstop.runtime.audit.replay import (
     replay,
     story,
 )
+from failstop.runtime.chain.context import ExecutionContext
 from failstop.runtime.clock import VirtualClock
 from failstop.runtime.limits import Limits
+from failstop.runtime.stops import Stop
 from failstop.runtime.tests.scripted import Scripted
 
 LIMITS = Limits(max_cost_usd="0.00001", max_steps=5)
@@ -556,6 +559,40 @@ def test_a_run_that_failed_replays_to_its_error(tmp_path):
     run = agrees(agent(tmp_path).run(Scripted(Action.use("once"), ValueError("no idea")), "fail", run_id="r"), tmp_path)
     assert run.outcome == "failed"
     assert run.error == run.planner_errors[0] == "ValueError: no idea"
+
+
+@pytest.mark.parametrize(
+    ("limits", "closes", "outcome"),
+    [
+        (Limits(max_steps=9), True, "closed"),
+        (Limits(max_steps=9), False, "interrupted"),
+        (Limits(max_steps=1), False, "budget_stop"),
+        (Limits(max_steps=1), True, "budget_stop"),
+    ],
+)
+def test_a_context_without_a_loop_replays_to_its_counters_and_stops(limits, closes, outcome, tmp_path):
+    """Named by the context; there are no turns."""
+    with AuditLog.create(tmp_path, "c") as log:
+        context = ExecutionContext(limits, audit=log, name="c", clock=VirtualClock())
+        for _ in range(2):
+            with contextlib.suppress(Stop):
+                context.call(lambda: None, cost="0.01")
+        if closes:
+            context.close()
+    run = replay(load(log.path))
+    assert (run.run, run.goal, run.turns, run.limits, run.outcome) == ("c", "", (), limits, outcome)
+    counted = context.snapshot()
+    assert (run.counters.steps, run.counters.committed_nano) == (counted.steps, counted.committed_nano)
+    assert counted.steps == min(limits.max_steps, 2)
+    assert [stop.ceiling for stop in run.stops] == ["steps"] * (outcome == "budget_stop")
+    assert story(run)[0].endswith('run "c"')
+
+
+def test_a_log_of_two_chains_gives_no_run():
+    """Whose counters would they be?"""
+    opened = ("open", {"context": "c", "limits": LIMITS.to_mapping(), "at_ns": 0})
+    with pytest.raises(ReplayError, match="second chain"):
+        replay(events(opened, opened))
 
 
 def test_a_sub_agents_log_replays_beside_its_parents(tmp_path):

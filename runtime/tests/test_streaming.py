@@ -149,3 +149,24 @@ def test_a_stream_can_not_be_isolated_in_a_process():
     """Refused by name."""
     with pytest.raises(ConfigurationError, match="isolate is 'process'"):
         context().stream(words, isolate="process")
+
+
+@pytest.mark.parametrize("count", [2, 12_000])
+def test_the_cost_of_a_stream_is_read_from_all_of_its_own_chunks(count):
+    """However many they are, and whatever other streams of the chain show meanwhile."""
+    ctx = ExecutionContext(Limits(max_cost_usd=50_000), clock=VirtualClock())
+    one, other = (ctx.stream(lambda: iter(["chunk"] * count), reserve=20_000, cost=len) for _ in range(2))
+    next(one)
+    assert len(list(other)) == count
+    assert len(list(one)) == count - 1
+    assert ctx.snapshot().committed_nano == 2 * count * 10**9
+
+
+def test_what_is_shown_of_an_unfinished_stream_is_the_newest_ones():
+    """An older one that goes on adds nothing to it."""
+    ctx = context()
+    one, other = (ctx.stream(words, letter, letter, letter, cost=0) for letter in "ab")
+    next(one)
+    next(other)
+    next(one)
+    assert ctx.get_partial_result() == "b"

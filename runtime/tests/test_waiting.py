@@ -56,7 +56,7 @@ class TestItself:
 
     @pytest.mark.parametrize("options", [{}, {"name": "full"}])
     def test_a_call_inside_the_function_that_reads_the_cost(self, options):
-        """It runs before the settlement, so what it waits for is still held; a cost that cannot be read is all of it."""
+        """It runs before the settlement, so what it waits for is held; a cost that cannot be read is all of it."""
         ctx = context(max_cost_usd="1.00")
         told = []
 
@@ -74,8 +74,9 @@ class TestItself:
         ctx = context(max_cost_usd="1.00")
 
         def consume():
-            for _ in ctx.stream(lambda: iter("ab"), isolate=isolate):
-                return _raised(nested, ctx)
+            stream = ctx.stream(lambda: iter("ab"), isolate=isolate)
+            next(stream)
+            return _raised(nested, ctx)
 
         assert isinstance(answered(consume), Contended)
 
