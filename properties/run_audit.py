@@ -10,75 +10,113 @@ import shlex
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from failstop.properties.evidence import HOLDS, INCONCLUSIVE, VIOLATED, Record
+from failstop.properties.evidence import HOLDS, INCONCLUSIVE, VIOLATED, Record, worst
+from failstop.runtime.agent.outcome import Outcome
 from failstop.runtime.audit.conformance import check_run
 from failstop.runtime.audit.log import load
-from failstop.runtime.audit.replay import ReplayedRun, ReplayError, replay, story
+from failstop.runtime.audit.replay import ReplayError, replay, story
+from failstop.runtime.audit.replayed import INTERRUPTED
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from failstop.runtime.audit.breach import Breach
     from failstop.runtime.audit.log import LoadedLog
 
 JUDGED = ("G1", "G2", "G3", "G5", "loop", "halt", "approval")
 """The guarantees that a log can be judged by."""
 
 
-def audit(path: Path) -> list[Record]:
-    """Judge a log: a record for the log itself, and one a guarantee for the run; raises OSError."""
-    log = load(path)
-    if log.problem is not None:
-        return [_record(path, log, "audit", VIOLATED, f"the log was altered: {log.problem}")]
-    records = [_record(path, log, "audit", HOLDS, f"{len(log.events)} events, unaltered{_cut(log)}")]
-    if not log.events:
-        return records
-    try:
-        breaches = check_run(log.events)
-    except ReplayError as error:
-        return [*records, _record(path, log, "audit", INCONCLUSIVE, f"the run cannot be judged: {error}")]
-    for guarantee in JUDGED:
+def audit(path: Path, pin: str | None = None) -> list[Record]:
+    """Judge a log: a record for the log itself, and one a guarantee for the run; raises OSError.
+
+    pin: the hash of an event that is known to have been written. A log that ends before its run did is inconclusive:
+    nobody knows what followed.
+    """
+    return _Judge(load(path, pin=pin), pin).records()
+
+
+def retell(path: Path, pin: str | None = None) -> Record:
+    """Rebuild a run from its log and tell it, with the verdict of its audit; the story stands in `about`.
+
+    Raises OSError.
+    """
+    return _Judge(load(path, pin=pin), pin).told()
+
+
+class _Judge:
+    """One log and what can be said of it."""
+
+    def __init__(self, log: LoadedLog, pin: str | None) -> None:
+        self._log = log
+        self._pin = [] if pin is None else ["--pin", pin]
+
+    def records(self) -> list[Record]:
+        log, unaltered = self._log, f"{len(self._log.events)} events, unaltered"
+        if log.problem is not None:
+            return [self._record("audit", VIOLATED, f"the log was altered: {log.problem}")]
+        if not log.events:
+            return [self._record("audit", INCONCLUSIVE, f"there is no whole event: nothing is on record{_cut(log)}")]
+        try:
+            breaches = check_run(log.events)
+        except ReplayError as error:
+            whole = self._record("audit", HOLDS, unaltered + _cut(log))
+            return [whole, self._record("audit", INCONCLUSIVE, f"the run cannot be judged: {error}")]
+        missing = _missing(log)
+        itself = self._judged("audit", "the log contradicts itself: ", breaches, missing, unaltered)
+        return [itself, *(self._judged(each, "", breaches, missing, "nothing on record breaks it") for each in JUDGED)]
+
+    def told(self) -> Record:
+        records = self.records()
+        verdict = worst(record.verdict for record in records)
+        doubt = next((f"; {each.guarantee}: {each.detail}" for each in records if each.verdict == verdict != HOLDS), "")
+        try:
+            run = replay(self._log)
+        except ReplayError as error:
+            return self._record("audit", verdict, f"the run cannot be rebuilt: {error}")
+        told = {"outcome": run.outcome, "story": "\n".join(story(run)), "error": run.error or ""}
+        counted = run.counters
+        summed = f"replayed to {run.outcome} after {counted.steps} steps and {counted.retries} retries"
+        return self._record("audit", verdict, summed + doubt, told)
+
+    def _judged(self, guarantee: str, what: str, breaches: list[Breach], missing: str, obeyed: str) -> Record:
         found = [str(breach) for breach in breaches if breach.guarantee == guarantee]
-        verdict, detail = (VIOLATED, "; ".join(found)) if found else (HOLDS, "nothing on record breaks it")
-        records.append(_record(path, log, guarantee, verdict, detail))
-    return records
+        if found:
+            return self._record(guarantee, VIOLATED, what + "; ".join(found))
+        return self._record(guarantee, INCONCLUSIVE if missing else HOLDS, obeyed + missing)
+
+    def _record(self, guarantee: str, verdict: str, detail: str, about: dict[str, str] | None = None) -> Record:
+        log = self._log
+        return Record(
+            guarantee=guarantee,
+            target="failstop",
+            layer="chaos",
+            subject=log.path.stem,
+            verdict=verdict,
+            detail=detail,
+            effort={"events": len(log.events), "torn_bytes": log.torn_bytes},
+            replay=shlex.join(["failstop", "audit", str(log.path), *self._pin]) if verdict == VIOLATED else None,
+            versions={"failstop": version("failstop"), "python": platform.python_version()},
+            about=about or {},
+        )
 
 
-def retell(path: Path) -> Record:
-    """Rebuild a run from its log and tell it; the story stands in `about`, line by line. Raises OSError."""
-    log = load(path)
+def _missing(log: LoadedLog) -> str:
+    """Say what of the run is not in its log; the empty text if nothing is missing."""
     try:
-        run = replay(log)
+        outcome = replay(log).outcome
     except ReplayError as error:
-        # A log that was killed before its first event tells nothing, and that is no breach.
-        verdict = VIOLATED if log.events or log.problem else INCONCLUSIVE
-        return _record(path, log, "audit", verdict, f"the run cannot be rebuilt: {error}")
-    told = {"outcome": run.outcome, "story": "\n".join(story(run))}
-    return _record(path, log, "audit", HOLDS, _counted(run), {**told, "error": run.error or ""})
-
-
-def _counted(run: ReplayedRun) -> str:
-    counted = run.counters
-    return f"replayed to {run.outcome} after {counted.steps} steps and {counted.retries} retries"
+        return f", but the run cannot be rebuilt: {error}"
+    if any(event.kind == "finish" for event in log.events):
+        return _cut(log)
+    if outcome == Outcome.NEEDS_APPROVAL:
+        return f", but the log ends while the run waits for a person{_cut(log)}"
+    if outcome == INTERRUPTED:
+        return f", but the log ends before the run did{_cut(log)}"
+    return _cut(log)
 
 
 def _cut(log: LoadedLog) -> str:
     if log.truncated_at is None:
         return ""
     return f"; cut off in the middle of an event at byte {log.truncated_at}, {log.torn_bytes} bytes of it left"
-
-
-def _record(
-    path: Path, log: LoadedLog, guarantee: str, verdict: str, detail: str, about: dict[str, str] | None = None
-) -> Record:
-    return Record(
-        guarantee=guarantee,
-        target="failstop",
-        layer="chaos",
-        subject=path.stem,
-        verdict=verdict,
-        detail=detail,
-        effort={"events": len(log.events), "torn_bytes": log.torn_bytes},
-        replay=shlex.join(["failstop", "audit", str(path)]) if verdict == VIOLATED else None,
-        versions={"failstop": version("failstop"), "python": platform.python_version()},
-        about=about or {},
-    )

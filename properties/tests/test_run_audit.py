@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from failstop.properties.evidence import HOLDS, INCONCLUSIVE, VIOLATED
+import pytest
+
+from failstop.properties.evidence import HOLDS, INCONCLUSIVE, VIOLATED, worst
 from failstop.properties.run_audit import audit, retell
-from failstop.runtime.audit.log import AuditLog
+from failstop.runtime.audit.log import AuditLog, load
+from failstop.runtime.chain.context import ExecutionContext
 from failstop.runtime.limits import Limits
 
 if TYPE_CHECKING:
@@ -45,6 +48,7 @@ def test_a_run_beyond_its_limits_is_violated_where_it_is(tmp_path: Path) -> None
         ("settle", settle(1)),
         ("admit", admit(2)),
         ("settle", settle(2)),
+        finish(2),
     )
     verdicts = {record.guarantee: record.verdict for record in audit(path)}
     assert verdicts["audit"] == HOLDS
@@ -54,10 +58,110 @@ def test_a_run_beyond_its_limits_is_violated_where_it_is(tmp_path: Path) -> None
     assert broken.replay == f"failstop audit {path}"
 
 
-def test_a_run_killed_before_its_first_event_did_nothing_wrong(tmp_path: Path) -> None:
-    """There is nothing on record, and that is all that is said."""
-    (record,) = audit(written(tmp_path))
-    assert (record.verdict, record.detail) == (HOLDS, "0 events, unaltered")
+def finish(steps: int = 1) -> tuple[str, dict[str, Any]]:
+    """Say that the run came to its end."""
+    return "finish", {"outcome": "completed", "value": None, "steps": steps, "spent_nano": 0, "error": None}
+
+
+WHOLE = (("start", START), ("admit", admit(1)), ("settle", settle(1)), finish())
+
+
+def verdicts_of(path: Path, pin: str | None = None) -> tuple[str, str]:
+    """Give the worst verdict of the audit, and that of the replay."""
+    return worst(record.verdict for record in audit(path, pin)), retell(path, pin).verdict
+
+
+def test_a_whole_log_of_an_obedient_run_holds(tmp_path: Path) -> None:
+    """Judged and told alike."""
+    path = written(tmp_path, *WHOLE)
+    assert verdicts_of(path) == (HOLDS, HOLDS)
+    assert retell(path).detail == "replayed to completed after 1 steps and 0 retries"
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage without an end", b'{"seq":0,"kind":"sta'])
+def test_a_file_without_a_whole_event_proves_nothing(tmp_path: Path, content: bytes) -> None:
+    """A run that was killed before its first event did nothing wrong, and nothing right."""
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(content)
+    (record,) = audit(path)
+    assert record.verdict == INCONCLUSIVE
+    assert record.detail.startswith("there is no whole event")
+    assert ("cut off" in record.detail) == bool(content)
+    assert retell(path).verdict == INCONCLUSIVE
+
+
+@pytest.mark.parametrize("content", [b"garbage\n", b"\n", b"{}\n", b"\x00\xff\n\n"])
+def test_garbage_is_no_log(tmp_path: Path, content: bytes) -> None:
+    """A line that no writer sealed was altered, and judged and told alike."""
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(content)
+    assert verdicts_of(path) == (VIOLATED, VIOLATED)
+
+
+def test_a_log_that_was_cut_is_never_said_to_hold(tmp_path: Path) -> None:
+    """Every record says that the end is missing; the audit and the replay agree."""
+    path = written(tmp_path, *WHOLE)
+    content = path.read_bytes()
+    ends = {place + 1 for place, byte in enumerate(content[:-1]) if byte == ord("\n")}
+    for length in sorted({*range(0, len(content), 29), *ends, len(content) - 1}):
+        path.write_bytes(content[:length])
+        assert verdicts_of(path) == (INCONCLUSIVE, INCONCLUSIVE)
+        torn = length > 0 and not content[:length].endswith(b"\n")
+        assert {"; cut off in the middle" in record.detail for record in audit(path)} == {torn}
+
+
+def test_a_log_without_its_tail_says_that_it_ends_before_the_run(tmp_path: Path) -> None:
+    """Each guarantee is open; what is on record and breaks one is still found."""
+    path = written(tmp_path, *WHOLE[:-1], ("admit", admit(2)))
+    records = {record.guarantee: record for record in audit(path)}
+    assert records["G2"].verdict == VIOLATED
+    assert {record.verdict for name, record in records.items() if name != "G2"} == {INCONCLUSIVE}
+    assert records["audit"].detail == "4 events, unaltered, but the log ends before the run did"
+    assert records["G1"].detail == "nothing on record breaks it, but the log ends before the run did"
+    told = retell(path)
+    assert told.verdict == VIOLATED
+    assert "G2: G2 at event 3: 2 dispatches in 'run', limit 1" in told.detail
+    assert told.about["outcome"] == "interrupted"
+
+
+def test_a_run_that_waits_for_a_person_is_not_over(tmp_path: Path) -> None:
+    """What it will do with the answer is not on record."""
+    asked = {"request": "run:1.1", "tool": "send", "tier": "EXTERNAL", "args": {}, "digest": "d", "expires_ns": -1}
+    step = ("step", {"n": 1, "reasoning": "", "calls": [{"tool": "send", "args": {}}]})
+    path = written(tmp_path, ("start", START), step, ("approval", {**asked, "reason": ""}))
+    assert verdicts_of(path) == (INCONCLUSIVE, INCONCLUSIVE)
+    assert audit(path)[0].detail.endswith("ends while the run waits for a person")
+
+
+def test_a_pin_finds_whole_events_that_were_cut_off(tmp_path: Path) -> None:
+    """And the command that shows it again has the pin."""
+    path = written(tmp_path, *WHOLE)
+    pin = load(path).head
+    assert verdicts_of(path, pin) == (HOLDS, HOLDS)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+    assert verdicts_of(path, pin) == (VIOLATED, VIOLATED)
+    assert audit(path, pin)[0].replay == f"failstop audit {path} --pin {pin}"
+
+
+def test_a_log_that_was_sealed_anew_and_contradicts_itself_is_violated(tmp_path: Path) -> None:
+    """Its hashes are right, and its totals are not."""
+    path = written(tmp_path, *WHOLE[:-1], finish(steps=7))
+    (broken,) = [record for record in audit(path) if record.verdict == VIOLATED]
+    assert broken.guarantee == "audit"
+    assert "contradicts itself" in broken.detail
+    assert retell(path).verdict == VIOLATED
+
+
+def test_a_context_without_a_loop_is_judged_by_its_own_log(tmp_path: Path) -> None:
+    """By the limits it was opened with; it is over once it was closed."""
+    log = AuditLog.create(tmp_path, "run")
+    context = ExecutionContext(Limits(max_steps=2), audit=log, name="alone")
+    context.call(lambda: None, cost=0)
+    assert verdicts_of(log.path) == (INCONCLUSIVE, INCONCLUSIVE)
+    context.close()
+    log.close()
+    assert verdicts_of(log.path) == (HOLDS, HOLDS)
+    assert retell(log.path).about["outcome"] == "closed"
 
 
 def test_a_log_without_its_start_cannot_be_judged(tmp_path: Path) -> None:
@@ -69,5 +173,5 @@ def test_a_log_without_its_start_cannot_be_judged(tmp_path: Path) -> None:
 def test_what_cannot_be_rebuilt_is_not_told(tmp_path: Path) -> None:
     """A story from a log that lacks its start would be made up."""
     record = retell(written(tmp_path, ("admit", admit(1))))
-    assert record.verdict == VIOLATED
+    assert record.verdict == INCONCLUSIVE
     assert "story" not in record.about

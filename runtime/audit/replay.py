@@ -1,7 +1,8 @@
 """Rebuilds a run from its log alone: no planner, no model and no tool is run.
 
 A log that ends early gives everything up to its end, with the outcome "interrupted", or "needs_approval" if the run was
-waiting for a person. A log that was altered, or lacks what a number rests on, gives an error and no run.
+waiting for a person. A context without a loop has no goal and no turns, and ends as "budget_stop" or "closed". A log
+that was altered, or lacks what a number rests on, gives an error and no run.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from failstop.runtime.audit.event_fields import (
     field,
     field_or_none,
     limits_of,
+    opening,
     value_of,
     where,
 )
 from failstop.runtime.audit.event_log import Event, LoadedLog
 from failstop.runtime.audit.replayed import (
+    CLOSED,
     INTERRUPTED,
     Recorded,
     RecordedFailure,
@@ -54,7 +57,7 @@ __all__ = [
 
 
 def replay(log: LoadedLog | Iterable[Event]) -> ReplayedRun:
-    """Rebuild the run; raises ReplayError for a log that was altered, has no start, or lacks or garbles a field."""
+    """Rebuild the run; raises ReplayError for a log that was altered, has no start or open, or lacks a field."""
     if not isinstance(log, LoadedLog):
         return _Replay(list(log)).run(None)
     if log.problem is not None:
@@ -74,21 +77,23 @@ class _Replay:
         self._approvals: dict[str, ReplayedApproval] = {}
         self._stops: list[ReplayedStop] = []
         self._planner_errors: list[str] = []
+        self._closed: set[str] = set()
         self._mended = 0
         self._finish: Event | None = None
 
     def run(self, truncated_at: int | None) -> ReplayedRun:
         start = next((event for event in self._events if event.kind == "start"), None)
-        if start is None:
-            raise ReplayError("the log has no event of kind start, so neither the run nor its limits are known")
-        self._name = field(start, "run", str)
+        first = opening(self._events) if start is None else start
+        if first is None:
+            raise ReplayError("the log has no event of kind start or open, so neither the run nor its limits are known")
+        self._name = field(first, "context" if start is None else "run", str)
         for event in self._events:
             _READERS.get(event.kind, _pass_over)(self, event)
-        outcome, value, error = self._ending()
+        outcome, value, error = self._ending() if start is not None else (self._end_of_a_context(), None, None)
         return ReplayedRun(
             run=self._name,
-            goal=field(start, "goal", str),
-            limits=limits_of(start),
+            goal="" if start is None else field(start, "goal", str),
+            limits=limits_of(first),
             turns=tuple(self._turn(*turn) for turn in self._turns),
             observed=tuple(self._call(call_id) for call_id in self._observed),
             approvals=tuple(self._approvals.values()),
@@ -108,6 +113,11 @@ class _Replay:
             return field(finish, "outcome", str), value_of(finish, "value"), field_or_none(finish, "error", str)
         waiting = any(approval.approved is None for approval in self._approvals.values())
         return "needs_approval" if waiting else INTERRUPTED, None, None
+
+    def _end_of_a_context(self) -> str:
+        if any(stop.context == self._name for stop in self._stops):
+            return "budget_stop"
+        return CLOSED if self._name in self._closed else INTERRUPTED
 
     def _turn(self, number: int, reasoning: str, call_ids: list[str]) -> ReplayedTurn:
         return ReplayedTurn(number, reasoning, tuple(self._call(call_id) for call_id in call_ids))
@@ -165,6 +175,9 @@ class _Replay:
         count(event, "dropped_bytes")
         self._mended += 1
 
+    def close(self, event: Event) -> None:
+        self._closed.add(field(event, "context", str))
+
     def finish(self, event: Event) -> None:
         count(event, "steps")
         count(event, "spent_nano")
@@ -188,6 +201,7 @@ _READERS: dict[str, Callable[[_Replay, Event], None]] = {
     "decision": _Replay.decision,
     "planner_error": _Replay.planner_error,
     "truncated": _Replay.truncated,
+    "close": _Replay.close,
     "finish": _Replay.finish,
     "stop": _Replay.stop,
     "admit": lambda replay, event: replay.totals.admit(event),

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 INTERRUPTED = "interrupted"
 """The outcome of a run whose log ends before the run did; the others are those of `failstop.runtime.agent.outcome`."""
 
+CLOSED = "closed"
+"""The outcome of a context without a loop that was closed before any ceiling stopped it."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReplayedApproval:

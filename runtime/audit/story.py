@@ -24,7 +24,7 @@ def story(run: ReplayedRun) -> list[str]:
 
 
 def _lines(run: ReplayedRun) -> Iterator[str]:
-    yield f"run {_shown(run.run)}: {_shown(run.goal)}"
+    yield f"run {_shown(run.run)}{': ' if run.goal else ''}{_shown(run.goal) if run.goal else ''}"
     yield f"limits: {_limits(run)}"
     for turn in run.turns:
         yield from _turn(turn)
