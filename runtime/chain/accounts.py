@@ -43,7 +43,10 @@ _STOPS: dict[int, type[Stop]] = {
 
 
 class AuditSink(Protocol):
-    """Where events go; `record` returns once the event is written, and raises if it cannot be."""
+    """Where events go; `record` returns once the event is written, and raises if it cannot be.
+
+    It is called inside the chain's critical section, so it must not call the chain.
+    """
 
     def record(self, kind: str, data: Mapping[str, Any], /) -> object:
         """Write one event."""

@@ -92,6 +92,7 @@ TOLD = {
     *(runtime.Stop, CostStop, StepStop, ToolCallStop, RetryStop, TimeStop, RepeatStop, runtime.HaltedStop),
     *(runtime.ClosedStop, runtime.Degradation, runtime.ApprovalRequest, runtime.PolicyContext),
     *(Money, AuditLog, VirtualClock),
+    *(runtime.Turn, runtime.Snapshot, runtime.Event, runtime.Breach),
 }
 """Classes whose numbers are told or shown, not kept to."""
 
@@ -155,7 +156,7 @@ def public_classes():
     """The classes that a user can make with options; not enumerations, protocols and plain errors."""
     exported = {getattr(runtime, name) for name in runtime.__all__}
     plain = {made for made in exported if isinstance(made, type) and not issubclass(made, enum.Enum)}
-    plain = {made for made in plain if made.__init__ is not Exception.__init__}
+    plain = {made for made in plain if made.__init__ not in {Exception.__init__, RuntimeError.__init__}}
     return {made for made in plain if not getattr(made, "_is_protocol", False)}
 
 

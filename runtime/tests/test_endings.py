@@ -144,7 +144,7 @@ class TestALogThatCannotBeWritten:
 class TestAnErrorWithoutText:
     """What a call raises may not even be readable."""
 
-    class Mute(Exception):
+    class MuteError(Exception):
         def __str__(self):
             raise StepStop(0, 0)
 
@@ -158,13 +158,13 @@ class TestAnErrorWithoutText:
                 events.append((kind, data))
 
         def fail():
-            raise self.Mute
+            raise self.MuteError
 
         ctx = context(audit=Sink())
-        with pytest.raises(self.Mute):
+        with pytest.raises(self.MuteError):
             ctx.call(fail, cost="0.10", **options)
         assert ctx.snapshot().reserved_nano == 0
-        assert [data["error"] for kind, data in events if kind == "settle"] == ["Mute"]
+        assert [data["error"] for kind, data in events if kind == "settle"] == ["MuteError"]
 
 
 class TestTheWrongFace:
@@ -217,7 +217,7 @@ class TestIsolated:
             def __init__(self, spawn):
                 self._spawn = spawn
 
-            def Pipe(self, duplex):
+            def Pipe(self, duplex):  # noqa: N802 - the name it stands in for
                 receiver, sender = real(duplex)
                 kept.append(multiprocessing.reduction.DupFd(sender.fileno()).detach())
                 return receiver, sender
