@@ -222,12 +222,12 @@ class TestLoading:
 
     def test_ten_lines_make_a_planner(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """A user's module is loaded by its name, and is no part of what is bundled."""
-        (tmp_path / "my_planners.py").write_text(TEN_LINES)
+        (tmp_path / "ten_lines_of_a_user.py").write_text(TEN_LINES)
         monkeypatch.syspath_prepend(tmp_path)
         try:
-            theirs = load("my_planners")
+            theirs = load("ten_lines_of_a_user")
         finally:
-            sys.modules.pop("my_planners", None)
+            sys.modules.pop("ten_lines_of_a_user", None)
         assert len(TEN_LINES.splitlines()) <= 10
         assert list(theirs) == ["my-own"]
         assert "my-own" not in bundled()

@@ -88,9 +88,7 @@ def check_command(
     logs = folder / "runs" / _file_name(runtime.name)
     file = folder / f"chaos-{_file_name(runtime.name)}.json"
     _must_be_writable(folder, logs, file)
-    records = [
-        check(each, runtime, variation, logs / f"{each.name}.jsonl") for each in _with_progress(chosen, runtime.name)
-    ]
+    records = [_played(each, runtime, variation, logs) for each in _with_progress(chosen, runtime.name)]
     # What was not played this time is kept; all that the same command once found about planners now gone is not.
     kept = [each for each in _written(file) if planner or each.about.get("tools") != tools]
     evidence.write(file, evidence.merged(kept, records))
@@ -172,6 +170,16 @@ def _known_planners(module: str | None) -> Mapping[str, Planner]:
 def _told(error: BaseException) -> str:
     """Tell where a module broke; a SyntaxError says so itself, and was raised in no line of the module's."""
     return f"SyntaxError: {error}" if isinstance(error, SyntaxError) else last_line(error)
+
+
+def _played(planner: Planner, runtime: AnyTarget, variation: Variation, logs: Path) -> evidence.Record:
+    """Check one planner; its log is written apart and then put in place, as another check may want the same name."""
+    with tempfile.TemporaryDirectory(prefix=".", dir=logs, ignore_cleanup_errors=True) as apart:
+        log = Path(apart) / f"{planner.name}.jsonl"
+        record = check(planner, runtime, variation, log)
+        if log.exists():
+            log.replace(logs / log.name)
+    return record
 
 
 def _must_be_writable(folder: Path, logs: Path, file: Path) -> None:

@@ -7,9 +7,10 @@ import os
 import shlex
 import subprocess
 import sys
+import threading
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -17,6 +18,7 @@ from typer.testing import CliRunner, Result
 from failstop.__main__ import app
 from failstop.planners import catalogue
 from failstop.planners.catalogue import bundled
+from failstop.properties.check import check
 from failstop.properties.evidence import Record, read
 
 if TYPE_CHECKING:
@@ -146,6 +148,39 @@ class TestEvidence:
         monkeypatch.setattr(catalogue, "bundled", lambda: known)
         assert ran("check").exit_code == 0
         assert self.subjects() == [("expensive", "slow"), ("expensive", "")]
+
+    def test_two_checks_at_once_do_not_disturb_each_other(self) -> None:
+        """They may share a folder of evidence: each log is one whole run, whoever came last."""
+        results: list[str] = []
+        words = [part for name in ("never-finishes", "expensive", "hangs") for part in ("--planner", name)]
+        command = [sys.executable, "-m", "failstop", "check", *words]
+
+        def work() -> None:
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+            results.append(done.stdout.splitlines()[-1])
+
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert [result.partition(", ")[2] for result in results] == ["3 holds, 0 violated"] * 3
+        assert len(self.subjects()) == 3
+        assert [ran("audit", str(log)).exit_code for log in Path("evidence/runs/failstop").iterdir()] == [0, 0, 0]
+
+    def test_a_log_that_is_in_use_is_not_written_into(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """While a run goes on its log stands apart; the old one is there until the new one is whole."""
+        seen: list[str] = []
+
+        def watched(*args: Any) -> Record:
+            record = check(*args)
+            seen.extend(str(path) for path in Path("evidence/runs/failstop").glob("*.jsonl"))
+            return record
+
+        monkeypatch.setattr("failstop.__main__.check", watched)
+        ran("check", "--planner", "never-finishes")
+        assert seen == []
+        assert [path.name for path in Path("evidence/runs/failstop").iterdir()] == ["never-finishes.jsonl"]
 
     def test_nothing_judged_is_three(self) -> None:
         """A target that promises nothing has kept nothing."""
