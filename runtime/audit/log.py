@@ -12,6 +12,7 @@ import os
 import re
 import threading
 import weakref
+from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -46,7 +47,10 @@ class AuditLog:
         self.path = path
         self._fd = fd
         self._fsync = fsync
-        self._lock = threading.Lock()
+        # Re-entrant, as a signal handler that halts a chain may record in the middle of a record of its own thread.
+        self._lock = threading.RLock()
+        self._writing = False
+        self._came_meanwhile: deque[tuple[str, str]] = deque()
         self._tip = (len(found.events), found.head, found.size)
         _open_logs.add(self)
 
@@ -103,15 +107,30 @@ class AuditLog:
     def record(self, kind: str, data: Mapping[str, object], /) -> int:
         """Append one event and give its number; the operating system has the whole line when this returns.
 
-        Raises AuditError if it was not written, and then the log is as it was before.
+        One that a signal handler records in the middle of another of the same thread is written right after that, and
+        numbered -1 here. Raises AuditError if it was not written, and then the log is as it was before.
         """
         # Spelled before the lock is taken: a value's own `repr` may run, and may even record.
-        kind_text, data_text = canonical(str(kind)), payload_text(data)
+        texts = canonical(str(kind)), payload_text(data)
         with self._lock:
-            seq, prev, size = self._tip
-            line, sealed = line_of(seq, kind_text, data_text, prev)
-            self._append(line, size, (seq + 1, sealed, size + len(line)))
+            if self._writing:
+                self._came_meanwhile.append(texts)
+                return -1
+            self._writing = True
+            try:
+                seq = self._write(*texts)
+                while self._came_meanwhile:
+                    self._write(*self._came_meanwhile.popleft())
+            finally:
+                self._came_meanwhile.clear()
+                self._writing = False
             return seq
+
+    def _write(self, kind_text: str, data_text: str) -> int:
+        seq, prev, size = self._tip
+        line, sealed = line_of(seq, kind_text, data_text, prev)
+        self._append(line, size, (seq + 1, sealed, size + len(line)))
+        return seq
 
     def close(self) -> None:
         """Let go of the file; harmless when closed already."""
@@ -169,7 +188,7 @@ class AuditLog:
 
     def abandon_in_child(self) -> None:
         """Close the descriptor that a forked child inherited: it would keep the lock, and write a second chain."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self.close()
 
 

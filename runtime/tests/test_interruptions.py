@@ -11,6 +11,7 @@ import threading
 
 import pytest
 
+from failstop.runtime.audit.log import AuditLog, load
 from failstop.runtime.chain.context import ExecutionContext
 from failstop.runtime.clock import VirtualClock
 from failstop.runtime.limits import Limits
@@ -164,6 +165,25 @@ class TestAHandlerThatHalts:
             ctx.close()
         with pytest.raises(Stop, match="closed"):
             ctx.call(lambda: 1)
+
+    def test_in_the_middle_of_an_event_is_on_record_right_after_it(self, on_signal, tmp_path, monkeypatch):
+        """The log's own lock is taken for the loop's events, outside of any section of the chain."""
+        log = AuditLog.create(tmp_path, "run")
+        ctx = ExecutionContext(Limits(max_steps=9), clock=VirtualClock(), audit=log)
+        on_signal(lambda *_: ctx.halt("by signal"))
+        real = os.write
+
+        def write(fd, line):
+            if b'"kind":"step"' in line:
+                signal.raise_signal(signal.SIGUSR1)
+            return real(fd, line)
+
+        monkeypatch.setattr(os, "write", write)
+        log.record("step", {"n": 1})
+        monkeypatch.undo()
+        assert type(ctx.stop) is HaltedStop
+        found = load(log.path)
+        assert ([event.kind for event in found.events], found.whole) == (["open", "step", "stop"], True)
 
 
 class TestTheGarbageCollector:
