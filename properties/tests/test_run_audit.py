@@ -8,11 +8,16 @@ import pytest
 
 from failstop.properties.evidence import HOLDS, INCONCLUSIVE, VIOLATED, worst
 from failstop.properties.run_audit import audit, retell
+from failstop.runtime.agent.loop import AgentLoop
+from failstop.runtime.agent.planner import Action
+from failstop.runtime.agent.tools import RiskTier, Tool, ToolRegistry
 from failstop.runtime.audit.log import AuditLog, load
 from failstop.runtime.chain.context import ExecutionContext
 from failstop.runtime.limits import Limits
+from failstop.runtime.tests.scripted import Scripted
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 START = {"run": "run", "goal": "none", "limits": Limits(max_steps=1).to_mapping(), "autonomous": "WRITE", "tools": {}}
@@ -175,3 +180,35 @@ def test_what_cannot_be_rebuilt_is_not_told(tmp_path: Path) -> None:
     record = retell(written(tmp_path, ("admit", admit(1))))
     assert record.verdict == INCONCLUSIVE
     assert "story" not in record.about
+
+
+@pytest.mark.parametrize(
+    ("forge", "guarantee"),
+    [
+        (lambda kind, data: {**data, "cost_nano": 2 * 10**9} if kind == "settle" else data, "halt"),
+        (lambda kind, data: None if kind == "settle" else data, "audit"),
+        (lambda kind, data: {**data, "outcome": "budget_stop"} if kind == "finish" else data, "audit"),
+        (lambda kind, data: {**data, "steps": 1} if kind == "finish" else data, "audit"),
+        (lambda kind, data: {**data, "tier": "WRITE"} if kind == "approval" else data, "approval"),
+        (lambda kind, data: {**data, "limits": Limits().to_mapping()} if kind == "start" else data, "audit"),
+    ],
+    ids=["a raised cost", "no costs", "another outcome", "fewer steps", "a milder tier", "no limits"],
+)
+def test_a_forged_log_of_a_real_run_is_violated(
+    forge: Callable[[str, dict[str, Any]], dict[str, Any] | None], guarantee: str, tmp_path: Path
+) -> None:
+    """Whoever rewrites events and all hashes after them leaves a log that loads, and that contradicts itself."""
+    loop = AgentLoop(
+        ToolRegistry([Tool(name="pay", fn=lambda n: n, tier=RiskTier.IRREVERSIBLE, cost="0.1")]),
+        Limits(max_cost_usd=1),
+        audit_folder=tmp_path / "real",
+        approver=lambda _: True,
+    )
+    loop.run(Scripted(Action.use("pay", n=1), Action.use("pay", n=2), Action.finish()), "pay", run_id="run")
+    honest = tmp_path / "real" / "run.jsonl"
+    assert verdicts_of(honest) == (HOLDS, HOLDS)
+    told = [(event.kind, forge(event.kind, dict(event.data))) for event in load(honest).events]
+    forged = written(tmp_path, *((kind, data) for kind, data in told if data is not None))
+    assert load(forged).problem is None
+    assert guarantee in {record.guarantee for record in audit(forged) if record.verdict == VIOLATED}
+    assert retell(forged).verdict == VIOLATED

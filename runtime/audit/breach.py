@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """What was broken (G1, G2, G3, G5, loop, halt or approval) by the event numbered `seq`; numbers in its own unit."""
+    """What event `seq` broke: G1, G2, G3, G5, loop, halt, approval, or audit (the log itself); numbers in its unit."""
 
     guarantee: str
     seq: int

@@ -160,7 +160,8 @@ def _opaque(value: object, kind: type) -> str:
     try:
         shown = str.__str__(repr(value))
     except BaseException as error:  # noqa: BLE001 - as above: the `repr` is the value's own code
-        shown = f"<repr raised {type(error).__name__}>"
+        # The error's type may be as hostile as the value: not even its name is asked for in the ordinary way.
+        shown = f"<repr raised {type.__dict__['__name__'].__get__(type(error))}>"
     try:
         name = text(_name(kind))
     except BaseException:  # noqa: BLE001 - as above: a metaclass may run code too

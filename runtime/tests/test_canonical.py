@@ -368,6 +368,25 @@ def nameless():
     return Nameless()
 
 
+def unspeakable():
+    """An error whose text, `repr`, type and type's name all raise; made here, as pytest would trip over it too."""
+
+    class Meta(type):
+        def __getattribute__(cls, name):
+            raise KeyboardInterrupt(name)
+
+        def __repr__(cls):
+            raise Unspeakable
+
+    class Unspeakable(BaseException, metaclass=Meta):
+        def __str__(self):
+            raise Unspeakable
+
+        __repr__ = __str__
+
+    return Unspeakable
+
+
 @dataclasses.dataclass
 class Broken:
     """A dataclass that does not give its field."""
@@ -385,7 +404,7 @@ HOSTILE = [
     *(lambda: Rude(ValueError()), lambda: Rude(RecursionError()), lambda: Rude(MemoryError())),
     *(lambda: Rude(KeyboardInterrupt()), lambda: Rude(SystemExit()), lambda: [Liar(a=[Rude(ValueError())])]),
     *(lambda: print, lambda: (i for i in ()), lambda: json, lambda: ..., lambda: memoryview(b"abc")[::2]),
-    lambda: NotImplemented,
+    *(lambda: NotImplemented, unspeakable, lambda: [unspeakable()()], lambda: Rude(unspeakable()())),
 ]
 
 

@@ -544,6 +544,30 @@ def test_a_huge_call_takes_no_other_calls_place_in_the_log(calls, tmp_path):
     assert {call.seen for call in run.turns[0].calls} <= {"ok", "unknown_tool"}
 
 
+class Silent(BaseException):
+    """An error that cannot be looked at."""
+
+    def __str__(self):
+        raise Silent
+
+    __repr__ = __str__
+
+
+@pytest.mark.parametrize("error", [Silent(), ValueError(Silent()), OSError(5, Silent())], ids=["itself", "1", "2"])
+def test_an_error_that_cannot_be_looked_at_is_on_record_all_the_same(error, tmp_path):
+    """Of a tool, and of the planner: by its type, and the log is whole."""
+
+    def fail():
+        raise error
+
+    loop = AgentLoop(ToolRegistry([Tool(name="t", fn=fail, tier=RiskTier.READ)]), Limits(), audit_folder=tmp_path)
+    for number, planner in enumerate((Scripted(Action.use("t"), Action.finish()), Scripted(error))):
+        result = loop.run(planner, "g", run_id=f"r{number}")
+        run = agrees(result, tmp_path)
+        told = run.observed[0].error if run.observed else run.planner_errors[0]
+        assert told.startswith(type(error).__name__)
+
+
 @pytest.mark.parametrize("text", ["x" * 300_000, "\ud800"], ids=["huge", "half a character"])
 def test_a_text_that_json_cannot_hold_as_it_is_is_read_as_it_was_spelled(text, tmp_path):
     """Goal, reasoning, an unknown tool's name and error: an honest log is never refused for its texts."""
