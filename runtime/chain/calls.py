@@ -17,7 +17,7 @@ from failstop.runtime.chain.streaming import chunks_from_thread, chunks_in_place
 from failstop.runtime.chain.waiting import enter, enter_async
 from failstop.runtime.cores.ledger import ADMITTED, NO_ESTIMATE, admit, settle
 from failstop.runtime.limits import UNLIMITED
-from failstop.runtime.money import Amount, Money
+from failstop.runtime.money import MAX_CEILING, Amount, Money
 from failstop.runtime.policies.retry import RetryContainer
 from failstop.runtime.stops import ConfigurationError, Denied, Stop
 
@@ -122,7 +122,7 @@ class Calls:
                     # It will hold all that is left: what it calls, on other threads too, must not wait for it.
                     return self._call_in_full(fn, *args, kind=kind)
                 asked = NO_ESTIMATE
-            elif type(cost) is Money and cost.nano >= 0:
+            elif type(cost) is Money and 0 <= cost.nano <= MAX_CEILING:
                 asked = cost.nano
             elif type(cost) is int and cost == 0:
                 asked = 0
