@@ -97,7 +97,8 @@ def _checked(planner: Planner, target: AnyTarget, variation: Variation, log: Pat
     finally:
         seen = world.seen()
         world.end()
-    if ending is not None and watch.mistake is not None and may_be_a_mistake(planner, seen, ending):
+    mistaken = ending is not None and may_be_a_mistake(planner, seen, ending, variation.misbehaviour)
+    if mistaken and watch.mistake is not None:
         told = f"the planner made a mistake: {watch.mistake}"
         return _record(planner, target, variation, INCONCLUSIVE, told, ending, seen)
     return _judged(planner, target, variation, ending, seen)

@@ -138,7 +138,7 @@ def is_the_planners_own(ending: Ending, seen: Seen, *, hanging: bool) -> bool:
     return ending.ended_in not in STOPS
 
 
-def may_be_a_mistake(planner: Planner, seen: Seen, ending: Ending) -> bool:
+def may_be_a_mistake(planner: Planner, seen: Seen, ending: Ending, misbehaviour: str | None) -> bool:
     """Say whether a mistake of the planner's own explains that less happened than must, or that it ended otherwise.
 
     It explains neither a ceiling that was passed nor a stop, and not what a planner does that is to fail or to call
@@ -147,9 +147,10 @@ def may_be_a_mistake(planner: Planner, seen: Seen, ending: Ending) -> bool:
     on_purpose = planner.ends_in == "failed" or planner.expected.dispatches == 0
     if on_purpose or ending.ended_in in STOPS or any(ceilings_passed(planner, seen)):
         return False
-    return any((*wrong_ending(planner, ending), *numbers_short(planner, seen))) and not any(
-        numbers_passed(planner, seen)
-    )
+    if misbehaviour is None and any(numbers_passed(planner, seen)):
+        return False
+    too_little = numbers_short if misbehaviour is None else refused_everything
+    return any((*wrong_ending(planner, ending, misbehaviour), *too_little(planner, seen)))
 
 
 def refused_everything(planner: Planner, seen: Seen) -> Iterator[str]:

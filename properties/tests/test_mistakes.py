@@ -76,6 +76,13 @@ def test_a_loop_is_not_blamed_either(action: Call) -> None:
     assert "the planner made a mistake: " in record.detail
 
 
+def test_a_mistake_is_none_of_the_targets_under_bad_tools_either() -> None:
+    """Nothing was dispatched, for there was nothing to dispatch."""
+    record = check(playing(yields(Call("serach"))), FailstopTarget(), Variation(misbehaviour="always-fails"))
+    assert record.verdict == INCONCLUSIVE
+    assert "the planner made a mistake: there is no tool 'serach'" in record.detail
+
+
 def test_a_plan_that_is_no_generator_is_the_planners_mistake() -> None:
     """The decorator refuses it; a Planner can be made without one."""
     record = check(playing(lambda: [Call("search")]), FailstopTarget())
@@ -117,6 +124,12 @@ def test_a_mistake_made_on_purpose_still_judges() -> None:
     assert check(PLANNERS["repeats-an-unknown-tool"], UNLIMITED).verdict == VIOLATED
     assert check(PLANNERS["returns-wrong-types"], UNLIMITED).verdict == VIOLATED
     assert check(PLANNERS["returns-wrong-types"], FailstopTarget()).verdict == HOLDS
+
+
+def test_a_mistake_made_on_purpose_is_none_where_the_run_ended_as_it_may() -> None:
+    """It recovers from a tool that does not exist, and then the one that does fails."""
+    record = check(PLANNERS["hallucinates"], FailstopTarget(), Variation(misbehaviour="always-fails"))
+    assert (record.verdict, record.about["ended_in"]) == (HOLDS, "failed")
 
 
 @pytest.mark.parametrize("misbehaviour", ["always-fails", "raises-an-interrupt"])
