@@ -209,6 +209,8 @@ def _look_beside_the_user() -> None:
 def _chosen(known: Mapping[str, Planner], names: Sequence[str]) -> list[Planner]:
     for name in names:
         _must_be_known("--planner", name, known)
+        if names.count(name) > 1:
+            _refuse("--planner", f"{name!r} is given {names.count(name)} times; once is enough")
     return [known[name] for name in names] or list(known.values())
 
 

@@ -212,6 +212,7 @@ class TestBadUsage:
         [
             (["check", "veronica-cor"], ["'veronica-cor'", "veronica-core"]),
             (["check", "failstop", "--planner", "never-finish"], ["'never-finish'", "never-finishes"]),
+            (["check", "--planner", "hangs", "--planner", "hangs"], ["'hangs'", "2 times"]),
             (["check", "failstop", "--tools", "hang"], ["'hang'", "hangs"]),
             (["check", "no.such.module:TARGET"], ["no.such.module:TARGET", "No module named"]),
             (["check", "failstop.properties.tests.canaries:NOTHING"], ["canaries:NOTHING"]),
