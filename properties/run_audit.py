@@ -30,8 +30,9 @@ JUDGED = ("G1", "G2", "G3", "G5", "loop", "halt", "approval")
 def audit(path: Path, pin: str | None = None) -> list[Record]:
     """Judge a log: a record for the log itself, and one a guarantee for the run; raises OSError.
 
-    pin: the hash of an event that is known to have been written. A log that ends before its run did is inconclusive:
-    nobody knows what followed.
+    pin: the hash of an event that is known to have been written. Every event is on disk before the next thing happens,
+    so a run that was killed did nothing that is not in its log: it is judged like any other. But the log of a run that
+    was killed and one whose end was removed look alike, unless there is a pin, and the record says so.
     """
     return _Judge(load(path, pin=pin), pin).records()
 
@@ -62,9 +63,14 @@ class _Judge:
         except ReplayError as error:
             whole = self._record("audit", HOLDS, unaltered + _cut(log))
             return [whole, self._record("audit", INCONCLUSIVE, f"the run cannot be judged: {error}")]
-        missing = _missing(log)
-        itself = self._judged("audit", "the log contradicts itself: ", breaches, missing, unaltered)
-        return [itself, *(self._judged(each, "", breaches, missing, "nothing on record breaks it") for each in JUDGED)]
+        try:
+            missing = _missing(log)
+        except ReplayError as error:
+            whole = self._record("audit", HOLDS, unaltered + _cut(log))
+            return [whole, self._record("audit", INCONCLUSIVE, f"the run cannot be rebuilt: {error}")]
+        itself = self._judged("audit", "the log contradicts itself: ", breaches, unaltered + missing)
+        obeyed = f"nothing on record breaks it{missing}"
+        return [itself, *(self._judged(each, "", breaches, obeyed) for each in JUDGED)]
 
     def told(self) -> Record:
         records = self.records()
@@ -79,11 +85,11 @@ class _Judge:
         summed = f"replayed to {run.outcome} after {counted.steps} steps and {counted.retries} retries"
         return self._record("audit", verdict, summed + doubt, told)
 
-    def _judged(self, guarantee: str, what: str, breaches: list[Breach], missing: str, obeyed: str) -> Record:
+    def _judged(self, guarantee: str, what: str, breaches: list[Breach], obeyed: str) -> Record:
         found = [str(breach) for breach in breaches if breach.guarantee == guarantee]
         if found:
             return self._record(guarantee, VIOLATED, what + "; ".join(found))
-        return self._record(guarantee, INCONCLUSIVE if missing else HOLDS, obeyed + missing)
+        return self._record(guarantee, HOLDS, obeyed)
 
     def _record(self, guarantee: str, verdict: str, detail: str, about: dict[str, str] | None = None) -> Record:
         log = self._log
@@ -102,17 +108,14 @@ class _Judge:
 
 
 def _missing(log: LoadedLog) -> str:
-    """Say what of the run is not in its log; the empty text if nothing is missing."""
-    try:
-        outcome = replay(log).outcome
-    except ReplayError as error:
-        return f", but the run cannot be rebuilt: {error}"
+    """Say what of the run is not in its log; the empty text if nothing is missing. Raises ReplayError."""
+    outcome = replay(log).outcome
     if any(event.kind == "finish" for event in log.events):
         return _cut(log)
     if outcome == Outcome.NEEDS_APPROVAL:
-        return f", but the log ends while the run waits for a person{_cut(log)}"
+        return f", up to where the run waits for a person{_cut(log)}"
     if outcome == INTERRUPTED:
-        return f", but the log ends before the run did{_cut(log)}"
+        return f", up to where the log ends before the run did: killed, or its end was removed{_cut(log)}"
     return _cut(log)
 
 

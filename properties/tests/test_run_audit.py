@@ -103,26 +103,29 @@ def test_garbage_is_no_log(tmp_path: Path, content: bytes) -> None:
     assert verdicts_of(path) == (VIOLATED, VIOLATED)
 
 
-def test_a_log_that_was_cut_is_never_said_to_hold(tmp_path: Path) -> None:
-    """Every record says that the end is missing; the audit and the replay agree."""
+def test_a_log_that_was_cut_holds_up_to_there_and_says_so(tmp_path: Path) -> None:
+    """A run that was killed did nothing that is not on record; the audit and the replay agree."""
     path = written(tmp_path, *WHOLE)
     content = path.read_bytes()
     ends = {place + 1 for place, byte in enumerate(content[:-1]) if byte == ord("\n")}
     for length in sorted({*range(0, len(content), 29), *ends, len(content) - 1}):
         path.write_bytes(content[:length])
-        assert verdicts_of(path) == (INCONCLUSIVE, INCONCLUSIVE)
+        told = HOLDS if length >= min(ends) else INCONCLUSIVE
+        assert verdicts_of(path) == (told, told)
+        assert told == INCONCLUSIVE or all("ends before the run did" in record.detail for record in audit(path))
         torn = length > 0 and not content[:length].endswith(b"\n")
         assert {"; cut off in the middle" in record.detail for record in audit(path)} == {torn}
 
 
 def test_a_log_without_its_tail_says_that_it_ends_before_the_run(tmp_path: Path) -> None:
-    """Each guarantee is open; what is on record and breaks one is still found."""
+    """Each guarantee is judged up to there; what is on record and breaks one is found."""
     path = written(tmp_path, *WHOLE[:-1], ("admit", admit(2)))
     records = {record.guarantee: record for record in audit(path)}
     assert records["G2"].verdict == VIOLATED
-    assert {record.verdict for name, record in records.items() if name != "G2"} == {INCONCLUSIVE}
-    assert records["audit"].detail == "4 events, unaltered, but the log ends before the run did"
-    assert records["G1"].detail == "nothing on record breaks it, but the log ends before the run did"
+    assert {record.verdict for name, record in records.items() if name != "G2"} == {HOLDS}
+    up_to = ", up to where the log ends before the run did: killed, or its end was removed"
+    assert records["audit"].detail == "4 events, unaltered" + up_to
+    assert records["G1"].detail == "nothing on record breaks it" + up_to
     told = retell(path)
     assert told.verdict == VIOLATED
     assert "G2: G2 at event 3: 2 dispatches in 'run', limit 1" in told.detail
@@ -130,12 +133,12 @@ def test_a_log_without_its_tail_says_that_it_ends_before_the_run(tmp_path: Path)
 
 
 def test_a_run_that_waits_for_a_person_is_not_over(tmp_path: Path) -> None:
-    """What it will do with the answer is not on record."""
+    """What it will do with the answer is not on record, and that is said."""
     asked = {"request": "run:1.1", "tool": "send", "tier": "EXTERNAL", "args": {}, "digest": "d", "expires_ns": -1}
     step = ("step", {"n": 1, "reasoning": "", "calls": [{"tool": "send", "args": {}}]})
     path = written(tmp_path, ("start", START), step, ("approval", {**asked, "reason": ""}))
-    assert verdicts_of(path) == (INCONCLUSIVE, INCONCLUSIVE)
-    assert audit(path)[0].detail.endswith("ends while the run waits for a person")
+    assert verdicts_of(path) == (HOLDS, HOLDS)
+    assert audit(path)[0].detail.endswith("up to where the run waits for a person")
 
 
 def test_a_pin_finds_whole_events_that_were_cut_off(tmp_path: Path) -> None:
@@ -162,9 +165,10 @@ def test_a_context_without_a_loop_is_judged_by_its_own_log(tmp_path: Path) -> No
     log = AuditLog.create(tmp_path, "run")
     context = ExecutionContext(Limits(max_steps=2), audit=log, name="alone")
     context.call(lambda: None, cost=0)
-    assert verdicts_of(log.path) == (INCONCLUSIVE, INCONCLUSIVE)
+    assert "ends before the run did" in audit(log.path)[0].detail
     context.close()
     log.close()
+    assert "ends before the run did" not in audit(log.path)[0].detail
     assert verdicts_of(log.path) == (HOLDS, HOLDS)
     assert retell(log.path).about["outcome"] == "closed"
 

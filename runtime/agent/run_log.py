@@ -29,9 +29,13 @@ class RunLog:
         # A stop or a close that comes after the end ends nothing any more; a dispatch then must not happen unrecorded.
         if self._audit is None or (self._closed and kind in {"stop", "close"}):
             return
+        # Counted before it is written, or another thread could end the log between the two.
+        self._count(kind == "admit")
         try:
             self._audit.record(kind, data)
-            self._count(kind == "admit")
+        except BaseException:
+            self._count(-(kind == "admit"))
+            raise
         finally:
             self._count(-(kind in {"settle", "release"}))
 

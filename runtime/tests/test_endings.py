@@ -201,10 +201,10 @@ class TestIsolated:
             return "0.10"
 
         with pytest.raises(TimeStop):
-            ctx.call(lambda: 1, reserve="0.50", cost=cost, isolate="thread")
+            ctx.call(lambda: 1, reserve="0.50", cost=cost, isolate="thread", name="priced")
         release.set()
         for thread in threading.enumerate():
-            if thread.name.startswith("failstop-"):
+            if thread.name == "failstop-priced":
                 thread.join(10)
         assert ctx.snapshot().committed_nano == SECOND // 10
 

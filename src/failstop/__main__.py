@@ -44,6 +44,9 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 
 Json = Annotated[bool, typer.Option("--json", help="Print one document of records and nothing else.")]
 Planners = Annotated[str | None, typer.Option("--planners", metavar="MODULE", help="Load planners of yours.")]
+Pin = Annotated[
+    str | None, typer.Option(metavar="HASH", help="The hash of an event known to be written: was anything cut off?")
+]
 LogFile = Annotated[
     Path,
     typer.Argument(metavar="RUN.jsonl", help="The audit log of a run.", exists=True, dir_okay=False, readable=True),
@@ -110,9 +113,9 @@ def planners_command(planners: Planners = None, as_json: Json = False) -> None:
 
 
 @app.command("replay")
-def replay_command(log: LogFile, as_json: Json = False) -> None:
+def replay_command(log: LogFile, pin: Pin = None, as_json: Json = False) -> None:
     """Rebuild a run from its log alone: no planner, no model and no tool is run."""
-    record = run_audit.retell(log)
+    record = run_audit.retell(log, pin)
     if as_json:
         _say_json(evidence.document([record]))
     else:
@@ -121,9 +124,9 @@ def replay_command(log: LogFile, as_json: Json = False) -> None:
 
 
 @app.command("audit")
-def audit_command(log: LogFile, as_json: Json = False) -> None:
+def audit_command(log: LogFile, pin: Pin = None, as_json: Json = False) -> None:
     """Say whether a log is whole and unaltered, and whether the run obeyed its limits."""
-    records = run_audit.audit(log)
+    records = run_audit.audit(log, pin)
     if as_json:
         _say_json(evidence.document(records))
     else:

@@ -7,10 +7,12 @@ import sys
 
 import pytest
 
+from failstop.properties.evidence import HOLDS, INCONCLUSIVE
+from failstop.properties.run_audit import audit
+from failstop.properties.tests import killed_agents
 from failstop.runtime.audit.conformance import check_run
 from failstop.runtime.audit.log import AuditLog, load
 from failstop.runtime.audit.replay import replay
-from failstop.runtime.tests import killed_agents
 
 KILLS = 200
 SEED = 20260101
@@ -35,6 +37,7 @@ def test_every_log_loads_replays_and_obeys_its_limits(graveyard):
     for path in graveyard:
         log = load(path)
         assert log.problem is None
+        assert {record.verdict for record in audit(path)} == {HOLDS if log.events else INCONCLUSIVE}
         if log.events:
             outcomes.append(replay(log).outcome)
             assert check_run(log.events) == []
