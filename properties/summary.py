@@ -9,6 +9,7 @@ from elsewhere all the same fails the run.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import pkgutil
 import sys
@@ -31,6 +32,11 @@ def pytest_configure() -> None:
     for found in pkgutil.walk_packages(failstop.__path__, "failstop."):
         if found.ispkg and not _is_test(found.name):
             importlib.import_module(found.name)
+
+
+def pytest_collection_finish() -> None:
+    """Leave all that was collected out of the garbage collector's later rounds, some of which tests ask for."""
+    gc.freeze()
 
 
 def pytest_report_header() -> str:

@@ -76,7 +76,6 @@ class TestAnInterrupt:
         with contextlib.suppress(Interrupt):
             WAYS[way](ctx)
         clock.readings = -1
-        gc.collect()
         shot = ctx.snapshot()
         assert shot.reserved_nano == 0
         assert shot.committed_nano == shot.steps * DOLLAR // 10
