@@ -13,7 +13,7 @@ import gc
 import importlib
 import pkgutil
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -62,19 +62,23 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print how many checks passed, by layer."""
-    passed = [report.nodeid for report in terminalreporter.getreports("passed")]
+    passed = [(report.nodeid, report.duration) for report in terminalreporter.getreports("passed")]
     terminalreporter.write_line(summary(passed, "checks passed"))
-    failed = [report.nodeid for kind in ("failed", "error") for report in terminalreporter.getreports(kind)]
+    failed = [(one.nodeid, one.duration) for kind in ("failed", "error") for one in terminalreporter.getreports(kind)]
     if failed:
         terminalreporter.write_line(summary(failed, "checks FAILED"))
     for stranger in strangers():
         terminalreporter.write_line(f"not the failstop under test: {stranger}")
 
 
-def summary(nodeids: Iterable[str], what: str) -> str:
-    """Count checks by layer: `412 checks passed (chaos 58, planners 31, runtime 300, ...)`."""
-    layers = Counter(layer_of(nodeid) for nodeid in nodeids)
-    counts = ", ".join(f"{layer} {count}" for layer, count in sorted(layers.items()))
+def summary(checks: Iterable[tuple[str, float]], what: str) -> str:
+    """Count checks and their seconds by layer: `412 checks passed (chaos 58 in 2.9 s, planners 31 in 0.2 s, ...)`."""
+    layers: Counter[str] = Counter()
+    seconds: defaultdict[str, float] = defaultdict(float)
+    for nodeid, duration in checks:
+        layers[layer_of(nodeid)] += 1
+        seconds[layer_of(nodeid)] += duration
+    counts = ", ".join(f"{layer} {count} in {seconds[layer]:.1f} s" for layer, count in sorted(layers.items()))
     return f"{layers.total()} {what} ({counts})" if counts else f"0 {what}"
 
 

@@ -14,13 +14,14 @@ if TYPE_CHECKING:
 
 def test_checks_are_counted_by_the_folder_that_they_speak_of() -> None:
     """The path decides; parameters and classes do not."""
-    nodeids = [
-        "src/failstop/runtime/tests/test_money.py::test_ten_dimes_are_a_dollar",
-        "src/failstop/runtime/tests/test_money.py::TestRounding::test_up[tests/0.1]",
-        "src/failstop/planners/tests/test_catalogue.py::test_a_name_is_unique",
-        "src/failstop/properties/tests/test_containment.py::test_contained[slow]",
+    checks = [
+        ("src/failstop/runtime/tests/test_money.py::test_ten_dimes_are_a_dollar", 0.25),
+        ("src/failstop/runtime/tests/test_money.py::TestRounding::test_up[tests/0.1]", 0.5),
+        ("src/failstop/planners/tests/test_catalogue.py::test_a_name_is_unique", 0.04),
+        ("src/failstop/properties/tests/test_containment.py::test_contained[slow]", 2.0),
     ]
-    assert summary.summary(nodeids, "checks passed") == "4 checks passed (chaos 1, planners 1, runtime 2)"
+    told = "4 checks passed (chaos 1 in 2.0 s, planners 1 in 0.0 s, runtime 2 in 0.8 s)"
+    assert summary.summary(checks, "checks passed") == told
 
 
 def test_a_run_without_checks_says_so() -> None:
