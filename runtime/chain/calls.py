@@ -65,11 +65,13 @@ class Calls:
         """Dispatch ``fn(*args, **kwargs)`` if every limit and policy allows it, and give its value.
 
         reserve: dollars, the upper bound held before the dispatch. cost: dollars, or a function from the value to
-        dollars. Without either the call holds and is charged all that is left; ``cost=0`` says that it is free.
+        dollars; one that breaks or gives no amount is charged all that was held (``cost_known`` is false in the log).
+        Without either the call holds and is charged all that is left; ``cost=0`` says that it is free.
         retries: how often a failing call is tried again, within the chain's ceiling; each try is a step and is charged.
         isolate: how the call can be left behind at the deadline, see the class. wait: wait for calls in flight that
-        alone keep this one out, up to the deadline; else raise Contended at once. tokens: a function from the value to
-        (tokens in, tokens out), for the graph.
+        alone keep this one out, up to the deadline; else raise Contended at once, as a call that would wait for its own
+        thread does. One without an estimate waits until nothing else is in flight; estimated ones may pass it by.
+        tokens: a function from the value to (tokens in, tokens out), for the graph.
         Raises a Stop, Denied or Contended if it may not run, ConfigurationError, or what `fn` raised.
         """
         request = self._request(fn, reserve, cost, kind, wait, name, tokens)

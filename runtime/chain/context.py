@@ -19,6 +19,7 @@ from failstop.runtime.clock import Clock, SystemClock
 from failstop.runtime.cores.ledger import HALTED, NO_ESTIMATE, TIME
 from failstop.runtime.limits import UNLIMITED, Limits, count_or_unlimited
 from failstop.runtime.money import Amount, nano_up
+from failstop.runtime.policies.pipeline import PolicyPipeline
 from failstop.runtime.stops import ConfigurationError, Stop
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from failstop.runtime.chain.accounts import AuditSink, Snapshot
-    from failstop.runtime.policies.pipeline import PolicyPipeline
 
 
 class ExecutionContext(Calls):
@@ -48,9 +48,15 @@ class ExecutionContext(Calls):
         name: str = "run",
     ) -> None:
         """Open a chain; its time starts now. Raises ConfigurationError."""
-        if not isinstance(limits, Limits):
-            raise ConfigurationError("limits", limits, "failstop.runtime.Limits")
+        _expect(isinstance(limits, Limits), "limits", limits, "failstop.runtime.Limits")
+        _expect(isinstance(name, str) and name != "", "name", name, "a text that is not empty")
+        _expect(
+            policies is None or isinstance(policies, PolicyPipeline), "policies", policies, "a PolicyPipeline or None"
+        )
+        _expect(audit is None or callable(getattr(audit, "record", None)), "audit", audit, "an AuditLog, or alike")
         clock = SystemClock() if clock is None else clock
+        is_clock = all(callable(getattr(clock, method, None)) for method in ("now_ns", "call_at", "sleep_ns"))
+        _expect(is_clock, "clock", clock, "a Clock")
         self._open(name, limits, clock, Ledger.root(name, limits, clock, audit), None, policies, None)
 
     def _open(
@@ -216,3 +222,8 @@ class ExecutionContext(Calls):
             yield context
             with context._family:  # noqa: SLF001 - its own class
                 found.extend(context._children)  # noqa: SLF001 - its own class
+
+
+def _expect(holds: bool, field: str, value: object, expected: str) -> None:
+    if not holds:
+        raise ConfigurationError(field, value, expected)

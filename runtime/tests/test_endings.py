@@ -245,3 +245,14 @@ def test_a_clock_that_no_deadline_can_be_told_by_is_refused(now):
 
     with pytest.raises(ConfigurationError, match="clock"):
         ExecutionContext(Limits(max_seconds=1), clock=Odd())
+
+
+@pytest.mark.parametrize("value", [0, "text", object(), [], ""])
+@pytest.mark.parametrize("field", ["limits", "policies", "clock", "audit", "name"])
+def test_what_cannot_be_worked_with_is_refused_when_a_context_is_made(field, value):
+    """By name, before a call is in flight that it would break (G6)."""
+    if field == "name" and value == "text":
+        value = None
+    with pytest.raises(ConfigurationError) as refused:
+        ExecutionContext(**{"limits": Limits(), field: value})
+    assert refused.value.field == field
