@@ -26,6 +26,12 @@ class ConfigurationError(ValueError):
         return type(self), (self.field, self.value, self.expected)
 
 
+def expect(holds: bool, field: str, value: object, expected: str) -> None:
+    """Raise ConfigurationError unless it holds."""
+    if not holds:
+        raise ConfigurationError(field, value, expected)
+
+
 class Stop(BaseException):
     """The chain is over for good; `limit` and `used` are in the ceiling's own unit, which the text spells out."""
 

@@ -11,7 +11,7 @@ from failstop.runtime.frozen import thawed
 from failstop.runtime.money import MAX_CEILING
 from failstop.runtime.policies.retry import RetryContainer
 from failstop.runtime.risk import RiskTier, TierRule, highest_of_parts, shell_tier, tier_of
-from failstop.runtime.stops import ConfigurationError
+from failstop.runtime.stops import expect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -46,18 +46,18 @@ class Tool:
     with_context: bool = False
 
     def __post_init__(self) -> None:
-        _expect(isinstance(self.name, str) and self.name != "", "name", self.name, "a text that is not empty")
-        _expect(callable(self.fn), "fn", self.fn, "something callable")
-        _expect(callable(self.tier) or isinstance(self.tier, RiskTier), "tier", self.tier, "a RiskTier or a rule")
-        _expect(self.isolate in {None, "thread", "process"}, "isolate", self.isolate, "None, 'thread' or 'process'")
-        _expect(isinstance(self.idempotent, bool), "idempotent", self.idempotent, "True or False")
-        _expect(_is_retries(self.retries), "retries", self.retries, "a whole number, 0 or more, or a RetryContainer")
-        _expect(self.idempotent or self.retries == 0, "retries", self.retries, "0 for a tool that is not idempotent")
-        _expect(
+        expect(isinstance(self.name, str) and self.name != "", "name", self.name, "a text that is not empty")
+        expect(callable(self.fn), "fn", self.fn, "something callable")
+        expect(callable(self.tier) or isinstance(self.tier, RiskTier), "tier", self.tier, "a RiskTier or a rule")
+        expect(self.isolate in {None, "thread", "process"}, "isolate", self.isolate, "None, 'thread' or 'process'")
+        expect(isinstance(self.idempotent, bool), "idempotent", self.idempotent, "True or False")
+        expect(_is_retries(self.retries), "retries", self.retries, "a whole number, 0 or more, or a RetryContainer")
+        expect(self.idempotent or self.retries == 0, "retries", self.retries, "0 for a tool that is not idempotent")
+        expect(
             not (self.with_context and self.isolate == "process"),
             *("isolate", self.isolate, "None or 'thread': a context stays in its own process"),
         )
-        _expect(
+        expect(
             not (self.asynchronous and self.isolate),
             *("isolate", self.isolate, "None for an async tool: it is cancelled at the deadline as it is"),
         )
@@ -83,8 +83,8 @@ class ToolRegistry:
 
     def register(self, tool: Tool) -> Tool:
         """Add a tool; raises ConfigurationError if its name is taken."""
-        _expect(isinstance(tool, Tool), "tool", tool, "a Tool")
-        _expect(self._tools.setdefault(tool.name, tool) is tool, "name", tool.name, "a name that no other tool has")
+        expect(isinstance(tool, Tool), "tool", tool, "a Tool")
+        expect(self._tools.setdefault(tool.name, tool) is tool, "name", tool.name, "a name that no other tool has")
         return tool
 
     def get(self, name: str) -> Tool | None:
@@ -102,8 +102,3 @@ class ToolRegistry:
 
 def _is_retries(retries: object) -> bool:
     return isinstance(retries, RetryContainer) or (type(retries) is int and 0 <= retries <= MAX_CEILING)
-
-
-def _expect(holds: bool, field: str, value: object, expected: str) -> None:
-    if not holds:
-        raise ConfigurationError(field, value, expected)

@@ -20,7 +20,7 @@ from failstop.runtime.cores.ledger import HALTED, NO_ESTIMATE, TIME
 from failstop.runtime.limits import UNLIMITED, Limits, count_or_unlimited
 from failstop.runtime.money import Amount, nano_up
 from failstop.runtime.policies.pipeline import PolicyPipeline
-from failstop.runtime.stops import ConfigurationError, Stop
+from failstop.runtime.stops import Stop, expect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,15 +48,15 @@ class ExecutionContext(Calls):
         name: str = "run",
     ) -> None:
         """Open a chain; its time starts now. Raises ConfigurationError."""
-        _expect(isinstance(limits, Limits), "limits", limits, "failstop.runtime.Limits")
-        _expect(isinstance(name, str) and name != "", "name", name, "a text that is not empty")
-        _expect(
+        expect(isinstance(limits, Limits), "limits", limits, "failstop.runtime.Limits")
+        expect(isinstance(name, str) and name != "", "name", name, "a text that is not empty")
+        expect(
             policies is None or isinstance(policies, PolicyPipeline), "policies", policies, "a PolicyPipeline or None"
         )
-        _expect(audit is None or callable(getattr(audit, "record", None)), "audit", audit, "an AuditLog, or alike")
+        expect(audit is None or callable(getattr(audit, "record", None)), "audit", audit, "an AuditLog, or alike")
         clock = SystemClock() if clock is None else clock
         is_clock = all(callable(getattr(clock, method, None)) for method in ("now_ns", "call_at", "sleep_ns"))
-        _expect(is_clock, "clock", clock, "a Clock")
+        expect(is_clock, "clock", clock, "a Clock")
         self._open(name, limits, clock, Ledger.root(name, limits, clock, audit), None, policies, None)
 
     def _open(
@@ -222,8 +222,3 @@ class ExecutionContext(Calls):
             yield context
             with context._family:  # noqa: SLF001 - its own class
                 found.extend(context._children)  # noqa: SLF001 - its own class
-
-
-def _expect(holds: bool, field: str, value: object, expected: str) -> None:
-    if not holds:
-        raise ConfigurationError(field, value, expected)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from failstop.runtime.clock import NS_PER_SECOND, SystemClock
 from failstop.runtime.cores import retry as core
 from failstop.runtime.limits import Limits, count_or_unlimited, seconds_to_ns
-from failstop.runtime.stops import ConfigurationError, Denied, Stop
+from failstop.runtime.stops import ConfigurationError, Denied, Stop, expect
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -74,10 +74,10 @@ class RetryContainer:
         random: Random | None = None,
         context: Caller | None = None,
     ) -> None:
-        _expect(retry_if is None or callable(retry_if), "retry_if", retry_if, "a function from an error to bool")
-        _expect(isinstance(idempotent, bool), "idempotent", idempotent, "True or False")
-        _expect(async_sleep_ns is None or callable(async_sleep_ns), "async_sleep_ns", async_sleep_ns, "a function")
-        _expect(random is None or callable(getattr(random, "random", None)), "random", random, "random.Random or alike")
+        expect(retry_if is None or callable(retry_if), "retry_if", retry_if, "a function from an error to bool")
+        expect(isinstance(idempotent, bool), "idempotent", idempotent, "True or False")
+        expect(async_sleep_ns is None or callable(async_sleep_ns), "async_sleep_ns", async_sleep_ns, "a function")
+        expect(random is None or callable(getattr(random, "random", None)), "random", random, "random.Random or alike")
         limit = count_or_unlimited(Limits(max_retries=max_retries).max_retries)
         self._bounds: core.Bounds = (limit, seconds_to_ns(backoff_max_s, "backoff_max_s"))
         self._base_ns = seconds_to_ns(backoff_base_s, "backoff_base_s")
@@ -166,8 +166,3 @@ def _billionths(value: object, field: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise ConfigurationError(field, value, "a fraction from 0 to 1 (int or float)")
     return int(value * core.UNIT)
-
-
-def _expect(holds: bool, field: str, value: object, expected: str) -> None:
-    if not holds:
-        raise ConfigurationError(field, value, expected)
