@@ -1,4 +1,4 @@
-"""The ledger of one chain: the lock, the clock and the audit line around the pure steps of `cores.ledger`.
+"""The ledger of one chain: the lock, the clock and the audit lines around the pure steps of `cores.ledger`.
 
 reserve -> dispatch -> settle(actual) | release. Admission is one critical section, settlement the second. A child's
 ledger with narrower limits shares its root's lock, and its admissions pass every ledger up to the root or none.
@@ -10,10 +10,11 @@ from threading import get_ident
 from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
 from failstop.runtime.chain.accounts import Account, AuditSink, Chain, Owner, Snapshot, closed_stop
+from failstop.runtime.chain.journal import Journal
 from failstop.runtime.cores import ledger as core
 from failstop.runtime.limits import UNLIMITED, Limits
 from failstop.runtime.money import Money
-from failstop.runtime.stops import ConfigurationError, Contended, HaltedStop, RepeatStop, Stop
+from failstop.runtime.stops import ConfigurationError, Contended, RepeatStop, Stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +42,7 @@ class Queued(Contended):
 class Ledger:
     """Counts and money of one chain or of a narrower part of it; every method is atomic, from any thread."""
 
-    __slots__ = ("_path", "account", "alone", "chain", "lock", "now_ns")
+    __slots__ = ("_journal", "_path", "account", "alone", "chain", "lock", "now_ns")
 
     def __init__(self, chain: Chain, path: tuple[Account, ...]) -> None:
         self.chain = chain
@@ -51,15 +52,16 @@ class Ledger:
         self.lock = chain.lock
         self.now_ns = chain.now_ns
         self.alone = len(path) == 1 and chain.audit is None
+        self._journal = Journal(chain, path[-1])
 
     @classmethod
     def root(cls, name: str, limits: Limits, clock: Clock, audit: AuditSink | None = None) -> Ledger:
         """Open the ledger of a new chain; its time starts now."""
         chain = Chain(clock, audit)
         chain.names.add(name)
-        if audit is not None:
-            audit.record("open", {"context": name, "limits": limits.to_mapping(), "at_ns": 0})
-        return cls(chain, (Account(name, limits, chain.origin_ns),))
+        ledger = cls(chain, (Account(name, limits, chain.origin_ns),))
+        ledger._journal.opened(limits)
+        return ledger
 
     def child(self, owner: Owner, name: str, limits: Limits | None, *, named: bool) -> Ledger:
         """Open a ledger for a child of `owner`: this one, or one under it with limits of its own.
@@ -70,9 +72,7 @@ class Ledger:
             if named and ("/" in name or name in self.chain.names):
                 raise ConfigurationError("name", name, "a name of no other context of this chain, without a slash")
             now = self.now_ns()
-            if self.chain.audit is not None:
-                given = None if limits is None else limits.to_mapping()
-                self._write("child", context=name, parent=owner.name, limits=given, at_ns=now - self.chain.origin_ns)
+            self._journal.child(owner, name, limits, now)
             if named:
                 self.chain.names.add(name)
             return self if limits is None else Ledger(self.chain, (Account(name, limits, now), *self._path))
@@ -140,8 +140,7 @@ class Ledger:
             root = self._path[-1]
             held = states[-1][1] - root.state[1]
             call = states[-1][2] + self.chain.released
-            if self.chain.audit is not None:
-                self._write_admission(call, owner, asked, held, tool, retry, label, now)
+            self._journal.admitted(owner, label, call, asked, held, tool, retry, now)
             ticket.held, ticket.start_ns = held, now
             for account, state in zip(self._path[:-1], states[:-1], strict=True):
                 account.state = state
@@ -185,8 +184,7 @@ class Ledger:
             ticket.settled += 1
         self.chain.holding.pop(ticket.call, None)
         try:
-            if self.chain.audit is not None:
-                self._write_settlement(ticket.call, ticket.held, cost, outcome, cost_known, error)
+            self._journal.settled(ticket.call, ticket.held, cost, outcome, cost_known, error)
         finally:
             self.after_settlement(ticket.held, cost)
 
@@ -198,8 +196,7 @@ class Ledger:
             for account in self._path:
                 account.state = core.charge(account.state, account.bounds, cost)
             try:
-                if self.chain.audit is not None:
-                    self._write("charge", context=owner.name, name=label, cost_nano=cost, at_ns=self.elapsed_ns)
+                self._journal.charged(owner, label, cost)
             finally:
                 self._stop_overrun(f"{label} cost {Money(cost)} beyond what was left")
 
@@ -219,8 +216,7 @@ class Ledger:
             self.chain.released += 1
             self.chain.holding.pop(call, None)
             try:
-                if self.chain.audit is not None:
-                    self._write("release", call=call, held_nano=held, call_kind=_kind(tool), retry=retry)
+                self._journal.released(call, held, tool, retry)
             finally:
                 self._wake()
 
@@ -236,8 +232,7 @@ class Ledger:
         """Count one planner turn; raises the stop of a chain that is over, or RepeatStop."""
         with self.chain, self.lock:
             if self.stop is None and not owner.closed:
-                if self.chain.audit is not None:
-                    self._write("turn", context=owner.name, fingerprint=fingerprint, at_ns=self.elapsed_ns)
+                self._journal.turned(owner, fingerprint)
                 if not repeats.turn(fingerprint):
                     limit = repeats.max_repeats
                     self._halt(self.account, core.REPEATS, RepeatStop(limit, limit))
@@ -250,11 +245,6 @@ class Ledger:
         """Take no more calls of `owner`; its calls in flight still settle. Never waits for the lock."""
         owner.closed = True
         self.chain.post(lambda: self._closed(owner))
-
-    @property
-    def elapsed_ns(self) -> int:
-        """Nanoseconds since the root's chain began."""
-        return self.now_ns() - self.chain.origin_ns
 
     def _states_after(
         self, owner: Owner, asked: int, tool: bool, retry: bool, now: int, waiter: Callable[[], None] | None
@@ -302,8 +292,7 @@ class Ledger:
 
     def _closed(self, owner: Owner) -> None:
         try:
-            if self.chain.audit is not None:
-                self._write("close", context=owner.name)
+            self._journal.closed(owner)
         finally:
             self._wake()
 
@@ -312,21 +301,9 @@ class Ledger:
         try:
             if account.stop is None:
                 account.stop = stop
-                self._write_stop(account, stop)
+                self._journal.stopped(account, stop)
         finally:
             self._wake()
-
-    def _write_stop(self, account: Account, stop: Stop) -> None:
-        if self.chain.audit is not None:
-            self._write(
-                "stop",
-                context=account.name,
-                ceiling=stop.ceiling,
-                limit=stop.limit,
-                used=stop.used,
-                detail=stop.detail,
-                at_ns=self.elapsed_ns,
-            )
 
     def _stop_overrun(self, detail: str) -> None:
         for account in self._path:
@@ -337,50 +314,6 @@ class Ledger:
         waiters = self.chain.waiters
         while waiters:
             waiters.pop()()
-
-    def _write_admission(
-        self, call: int, owner: Owner, asked: int, held: int, tool: bool, retry: bool, label: str, now: int
-    ) -> None:
-        self._write(
-            "admit",
-            call=call,
-            context=owner.name,
-            call_kind=_kind(tool),
-            name=label,
-            asked_nano=asked,
-            held_nano=held,
-            retry=retry,
-            at_ns=now - self.chain.origin_ns,
-        )
-
-    def _write_settlement(
-        self, call: int, held: int, cost: int, outcome: str, cost_known: bool, error: str | None
-    ) -> None:
-        self._write(
-            "settle",
-            call=call,
-            held_nano=held,
-            cost_nano=cost,
-            outcome=outcome,
-            cost_known=cost_known,
-            error=error,
-            at_ns=self.elapsed_ns,
-        )
-
-    def _write(self, kind: str, **data: object) -> None:
-        """Write one event; a chain whose log cannot be written is over, since what it did next would leave no trace."""
-        try:
-            cast("AuditSink", self.chain.audit).record(kind, data)
-        except BaseException as error:
-            root = self._path[-1]
-            root.state = core.stop(root.state, core.HALTED)
-            if root.stop is None:
-                root.stop = HaltedStop(detail=f"the audit log cannot be written: {error}")
-            raise
-
-
-def _kind(tool: bool) -> str:
-    return "tool" if tool else "llm"
 
 
 def _asked(asked: int) -> str:
