@@ -69,7 +69,7 @@ class _Judge:
             whole = self._record("audit", HOLDS, unaltered + _cut(log))
             return [whole, self._record("audit", INCONCLUSIVE, f"the run cannot be rebuilt: {error}")]
         itself = self._judged("audit", "the log contradicts itself: ", breaches, unaltered + missing)
-        obeyed = f"nothing on record breaks it{missing}"
+        obeyed = f"nothing on record breaks it{_elsewhere(log)}{missing}"
         return [itself, *(self._judged(each, "", breaches, obeyed) for each in JUDGED)]
 
     def told(self) -> Record:
@@ -117,6 +117,12 @@ def _missing(log: LoadedLog) -> str:
     if outcome == INTERRUPTED:
         return f", up to where the log ends before the run did: killed, or its end was removed{_cut(log)}"
     return _cut(log)
+
+
+def _elsewhere(log: LoadedLog) -> str:
+    """Say where the calls of a sub-agent's run are on record: with the ledger that they drew on."""
+    parent = next((event.data.get("parent") for event in log.events if event.kind == "start"), None)
+    return "" if parent is None else f"; its dispatches and costs are in the log of the run of {parent!r}"
 
 
 def _cut(log: LoadedLog) -> str:

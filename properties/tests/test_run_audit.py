@@ -216,3 +216,20 @@ def test_a_forged_log_of_a_real_run_is_violated(
     assert load(forged).problem is None
     assert guarantee in {record.guarantee for record in audit(forged) if record.verdict == VIOLATED}
     assert retell(forged).verdict == VIOLATED
+
+
+def test_the_log_of_a_sub_agent_says_where_its_dispatches_are(tmp_path: Path) -> None:
+    """It has none of its own, so that it broke no limit is not to be read from it alone."""
+
+    def loop(*tools: Tool) -> AgentLoop:
+        return AgentLoop(ToolRegistry(tools), Limits(max_steps=9), audit_folder=tmp_path)
+
+    def delegate(context: ExecutionContext) -> str:
+        look = Tool(name="look", fn=lambda: 1, tier=RiskTier.READ, cost=0)
+        return str(loop(look).run(Scripted(Action.use("look")), "inner", run_id="inner", parent=context).outcome)
+
+    outer = loop(Tool(name="delegate", fn=delegate, tier=RiskTier.READ, cost=0, with_context=True))
+    outer.run(Scripted(Action.use("delegate")), "outer", run_id="outer")
+    told = {name: {one.guarantee: one for one in audit(tmp_path / f"{name}.jsonl")} for name in ("inner", "outer")}
+    assert told["outer"]["G2"].detail == "nothing on record breaks it"
+    assert told["inner"]["G2"].detail.endswith("; its dispatches and costs are in the log of the run of 'outer'")

@@ -178,7 +178,7 @@ class AgentLoop:
         ticket: QuotaTicket | None,
         parent: ExecutionContext | None,
     ) -> AgentRun:
-        log.record("start", self._terms(run_id, goal, limits))
+        log.record("start", self._terms(run_id, goal, limits, parent))
         context = self._new_context(run_id, limits, log) if parent is None else parent.create_child(limits, name=run_id)
         trace = Trace(goal)
         began_ns = self._clock.now_ns() - context.snapshot().elapsed_ns
@@ -193,10 +193,11 @@ class AgentLoop:
         policies = None if self._policies is None else self._policies()
         return ExecutionContext(limits, policies=policies, clock=self._clock, audit=log, name=run_id)
 
-    def _terms(self, run_id: str, goal: str, limits: Limits) -> dict[str, object]:
+    def _terms(self, run_id: str, goal: str, limits: Limits, parent: ExecutionContext | None) -> dict[str, object]:
         return {
             "run": run_id,
             "goal": goal,
+            "parent": None if parent is None else parent.name,
             "limits": limits.to_mapping(),
             "autonomous": self.autonomous.name,
             "tools": {tool.name: tool.tier.name if isinstance(tool.tier, RiskTier) else "rule" for tool in self.tools},
