@@ -13,9 +13,13 @@ _QUIET_ROUNDS = 200
 
 
 class Gate:
-    """Opens for good once `size` calls have arrived or turned back, or nobody new has come for `patience_s`."""
+    """Opens for good once `size` calls have arrived or turned back, or nobody new has come for `patience_s`.
+
+    gave_up: it was the latter. Who comes then may have been let in long before, and was only slow to arrive.
+    """
 
     def __init__(self, size: int, patience_s: float) -> None:
+        self.gave_up = False
         self._missing = size
         self._patience_s = patience_s
         self._open = False
@@ -32,8 +36,8 @@ class Gate:
             self._count()
             while not self._open:
                 missing = self._missing
-                if not self._changed.wait(self._patience_s) and missing == self._missing:
-                    self._open = True
+                if not self._changed.wait(self._patience_s) and missing == self._missing and not self._open:
+                    self._open = self.gave_up = True
             self._changed.notify_all()
 
     async def aarrive(self) -> None:
@@ -45,6 +49,7 @@ class Gate:
             missing = self._missing
             await asyncio.sleep(0)
             quiet = quiet + 1 if missing == self._missing else 0
+        self.gave_up = self.gave_up or not self._open
         self._open = True
 
     def _count(self) -> None:

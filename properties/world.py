@@ -258,12 +258,15 @@ class World:
             retries=seen.retries + (asked.dispatches > 1),
             spent_nano=spent,
             explained_nano=sum(each.excess_nano for each in self._in_flight) if crosses else seen.explained_nano,
-            late=seen.late + self._is_late(),
+            late=seen.late + self._is_late(asked),
             after_stop=seen.after_stop + asked.after_stop,
             overlap=max(seen.overlap, self._going_on),
         )
 
-    def _is_late(self) -> bool:
+    def _is_late(self, asked: Asked) -> bool:
+        if asked.gate is not None and asked.gate.gave_up:
+            # The others of its fan-out moved the time on before it arrived: that says nothing of when it was let in.
+            return False
         slack_ns = _SLACK_NS if self.real_time else 0
         return UNLIMITED < self._deadline_ns <= self.clock.now_ns() - slack_ns
 

@@ -85,6 +85,19 @@ class TestCounting:
         dispatched(world, Call("search"))
         assert world.seen().late == late
 
+    @pytest.mark.parametrize("patience_s", [0.001, 60])
+    def test_who_is_slow_to_arrive_at_a_gate_that_gave_up_is_not_late(self, patience_s: float) -> None:
+        """The others moved the time on without it; where the gate waited for all, nobody can have."""
+        world = World(Limits(max_seconds=5))
+        world.begin()
+        gate = Gate(2, patience_s)
+        if patience_s < 1:
+            gate.arrive()
+        world.clock.sleep_ns(5 * 10**9)
+        world.dispatch(world.ask(Call("search"), gate), "tool")
+        assert gate.gave_up == (patience_s < 1)
+        assert world.seen().late == (patience_s > 1)
+
     def test_what_a_person_allowed_once_happened_once(self) -> None:
         """The very call: tool, arguments, and how often."""
         world = World(Limits())
