@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from failstop.runtime.clock import Clock
 
+_LONGER_THAN_A_SECTION_S = 1.0
+
 _STOPS: dict[int, type[Stop]] = {
     core.COST: CostStop,
     core.OVERRUN: CostStop,
@@ -131,6 +133,15 @@ class Chain:
         """Do what was posted; the caller holds the lock."""
         while self.posted:
             self.posted.popleft()()
+
+    def free_lock(self) -> None:
+        """Let go of the lock after an interrupt that may have come between taking it and entering the section.
+
+        Nobody can tell whose it is, but a section of a chain without a log lasts microseconds: what is still taken
+        after a second is the caller's own.
+        """
+        self.lock.acquire(timeout=_LONGER_THAN_A_SECTION_S)
+        self.lock.release()
 
     def belongs_to_parent(self) -> None:
         """Refuse every section: in a forked child this is a copy, and its lock may be held by a thread that is gone."""

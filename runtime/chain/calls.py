@@ -17,14 +17,16 @@ from failstop.runtime.chain.streaming import chunks_from_thread, chunks_in_place
 from failstop.runtime.chain.waiting import enter, enter_async
 from failstop.runtime.cores.ledger import ADMITTED, NO_ESTIMATE, admit, settle
 from failstop.runtime.limits import UNLIMITED
-from failstop.runtime.money import MAX_CEILING, Amount, Money
+from failstop.runtime.money import Amount, Money
 from failstop.runtime.policies.retry import RetryContainer
 from failstop.runtime.stops import ConfigurationError, Denied, Stop
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Awaitable, Callable, Iterable, Iterator
 
     from failstop.runtime.cancellation import CancellationToken
+    from failstop.runtime.chain.accounts import Account, Chain
     from failstop.runtime.chain.ledger import Ledger
     from failstop.runtime.clock import Clock
 
@@ -45,6 +47,7 @@ class Calls:
     _boundary: Boundary
     _record: Callable[[tuple[Any, ...]], None]
     _direct: bool
+    _quick: tuple[Ledger, Account, Chain, threading.Lock, Callable[[], int]]
     _last_value: Any
 
     def _call_in_full(
@@ -106,7 +109,8 @@ class Calls:
             # The quick way for the plain case: Ledger.admit and Ledger.settle written out, for a chain with one
             # account, no log and no policies. The two steps of the core are then most of what a call costs; even the
             # defaults of options that are rarely given would cost as much as a lock. A call that held and cost
-            # nothing has nothing to settle. What this way cannot do, the full way above does from the start.
+            # nothing has nothing to settle. What this way cannot do, the full way above does from the start. A `with`
+            # would cost as much again as the lock itself; what it is safe from, free_lock mends.
             if options or not self._direct:
                 return self._call_in_full(fn, *args, reserve=reserve, cost=cost, kind=kind, **options)
             tool = kind == "tool"
@@ -124,34 +128,36 @@ class Calls:
                     # It will hold all that is left: what it calls, on other threads too, must not wait for it.
                     return self._call_in_full(fn, *args, kind=kind)
                 asked = NO_ESTIMATE
-            elif type(cost) is Money and 0 <= cost.nano <= MAX_CEILING:
+            elif type(cost) is Money and cost.nano >= 0:
                 asked = cost.nano
             elif type(cost) is int and cost == 0:
                 asked = 0
             else:
                 asked = asked_for(None, cost)
                 known = asked != NO_ESTIMATE
-            ledger = self._ledger
-            account = ledger.account
-            chain = ledger.chain
-            lock = ledger.lock
-            now_ns = ledger.now_ns
+            ledger, account, chain, lock, now_ns = self._quick
             thread = get_ident()
             admitted = False
             status = "error"
             try:
-                # `with`, and inside of `try`: an interrupt between the two could lose the lock or what is held.
-                with lock:
-                    start_ns = now_ns()
-                    before = account.state
-                    state, verdict = admit(before, account.bounds, asked, tool, False, start_ns)
-                    if verdict == ADMITTED and not self.closed and not chain.posted:
-                        number = state[2] + chain.released
-                        held = paid = state[1] - before[1]
-                        account.state = state
-                        admitted = True
-                        if held:
-                            chain.holding[number] = thread
+                try:
+                    lock.acquire()
+                    try:
+                        start_ns = now_ns()
+                        state, verdict = admit(account.state, account.bounds, asked, tool, False, start_ns)
+                        if verdict == ADMITTED and not self.closed and not chain.posted:
+                            number = state[2] + chain.released
+                            # Without an estimate there is no cost ceiling here, and nothing is held.
+                            held = paid = asked if asked > 0 else 0  # noqa: FURB136 - max() costs a call
+                            account.state = state
+                            admitted = True
+                            if held:
+                                chain.holding[number] = thread
+                    finally:
+                        lock.release()
+                except BaseException:
+                    chain.free_lock()
+                    raise
                 if not admitted:
                     return self._call_in_full(fn, *args, reserve=reserve, cost=cost, kind=kind)
                 value = fn(*args) if args else fn()
@@ -164,14 +170,18 @@ class Calls:
                 if admitted:
                     if held or paid:
                         try:
-                            with lock:
+                            lock.acquire()
+                            try:
                                 account.state = settle(account.state, account.bounds, held, paid)
                                 admitted = False
                                 if held:
                                     del chain.holding[number]
                                 if paid > held or chain.waiters:
                                     ledger.after_settlement(held, paid)
+                            finally:
+                                lock.release()
                         except BaseException:
+                            chain.free_lock()
                             if admitted:
                                 ledger.settle_interrupted(number, held, paid)
                             raise

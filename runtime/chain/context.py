@@ -82,6 +82,7 @@ class ExecutionContext(Calls):
         self._ledger = ledger
         self._policies = policies
         self._direct = policies is None and ledger.alone
+        self._quick = (ledger, ledger.account, ledger.chain, ledger.lock, ledger.now_ns)
         self._boundary = Boundary(self, ledger, self.graph, policies)
         self._repeats = RepeatCounter(count_or_unlimited(limits.max_repeats))
         self._last_value: Any = None

@@ -30,7 +30,7 @@ class BudgetEnforcer:
 
     def __init__(self, limit_usd: Amount | None) -> None:
         self._limit = UNLIMITED if limit_usd is None else nano_down(limit_usd, "limit_usd")
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         self._state = core.INITIAL
 
     def spend(self, amount: Amount) -> bool:

@@ -1,8 +1,9 @@
 """Policies that may deny one call, asked in order: the first denial wins and leaves no trace (T6).
 
 Each policy decides under a lock of its own, so while a pipeline is being evaluated, it may hold for a moment what a
-later denial gives back: a caller that comes in that moment can be denied, but no bound is ever passed. The locks are
-re-entrant because a stream that the garbage collector closes reports its end wherever its thread happens to be.
+later denial gives back: a caller that comes in that moment can be denied, but no bound is ever passed. All but
+the budget's, which is the fastest, are re-entrant, because a stream that the garbage collector closes reports its end
+wherever its thread happens to be.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ import threading
 import pytest
 
 from failstop.runtime.audit.log import AuditLog, load
+from failstop.runtime.chain import accounts
 from failstop.runtime.chain.context import ExecutionContext
 from failstop.runtime.clock import VirtualClock
 from failstop.runtime.limits import Limits
@@ -80,6 +81,31 @@ class TestAnInterrupt:
         assert shot.reserved_nano == 0
         assert shot.committed_nano == shot.steps * DOLLAR // 10
         assert ctx.call(lambda: "next", cost=0) == "next"
+
+    @pytest.mark.parametrize("which", [1, 2])
+    def test_between_taking_the_lock_and_entering_the_section(self, monkeypatch, which):
+        """Of admission and of settlement: the lock is let go of, and what was held is charged."""
+        monkeypatch.setattr(accounts, "_LONGER_THAN_A_SECTION_S", 0.01)
+        ctx = ExecutionContext(Limits(max_cost_usd=1), clock=VirtualClock())
+        ledger, account, chain, lock, now_ns = ctx._quick
+        taken = []
+
+        class Gap:
+            release = lock.release
+
+            def acquire(self):
+                lock.acquire()
+                taken.append(1)
+                if len(taken) == which:
+                    raise Interrupt
+
+        ctx._quick = (ledger, account, chain, Gap(), now_ns)
+        with pytest.raises(Interrupt):
+            ctx.call(lambda: 1, cost="0.10")
+        assert not lock.locked()
+        shot = ctx.snapshot()
+        assert (shot.reserved_nano, shot.committed_nano, shot.steps) == (0, (which - 1) * DOLLAR // 10, which - 1)
+        assert ctx.call(lambda: "next", cost="0.10") == "next"
 
     def test_that_keeps_a_thread_from_starting(self, monkeypatch):
         """It provably never began, so it is released; a thread that was let go all the same does not run it."""
