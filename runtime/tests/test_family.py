@@ -84,6 +84,15 @@ class TestUpwards:
         with pytest.raises(HaltedStop):
             child.call(lambda: 1)
 
+    def test_where_both_are_over_the_root_says_why(self):
+        """What ends everything is told before what ends a part of it."""
+        clock = VirtualClock()
+        root = root_context(clock, max_seconds=1)
+        child = root.create_child(Limits(max_steps=0))
+        clock.advance_ns(SECOND)
+        with pytest.raises(TimeStop):
+            child.call(lambda: 1)
+
     def test_a_child_does_not_back_off_past_the_deadline_of_its_root(self):
         """The wait would end after nothing is admitted any more: the error comes out at once."""
         clock = VirtualClock()

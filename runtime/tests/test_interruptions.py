@@ -174,14 +174,20 @@ class TestAHandlerThatHalts:
             ctx.call(lambda: began.append(1), cost=0)
         assert (began, ctx.snapshot().reserved_nano) == ([], 0)
 
-    def test_is_seen_at_once_though_another_holds_the_lock(self):
-        """`stop` tells it, and whoever comes next applies it before anything is admitted."""
-        ctx = ExecutionContext(Limits(max_steps=9), clock=VirtualClock())
+    @pytest.mark.parametrize("policies", [False, True])
+    @pytest.mark.parametrize("options", [{}, {"name": "full"}])
+    def test_is_seen_at_once_though_another_holds_the_lock(self, options, policies):
+        """`stop` tells it, and whoever comes next applies it before anything is admitted or denied."""
+        denying = PolicyPipeline([CircuitBreaker(1, 60)]) if policies else None
+        ctx = ExecutionContext(Limits(max_steps=9), clock=VirtualClock(), policies=denying)
+        if policies:
+            with pytest.raises(ZeroDivisionError):
+                ctx.call(lambda: 1 / 0)
         with ctx._ledger.lock:
             ctx.halt("over")
             assert type(ctx.stop) is HaltedStop
         with pytest.raises(HaltedStop):
-            ctx.call(lambda: 1)
+            ctx.call(lambda: 1, **options)
 
     def test_closes_as_well(self):
         """Close does not wait either."""
