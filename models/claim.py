@@ -59,14 +59,14 @@ class Claim:
 def prove(claim: z3.BoolRef, *given: z3.BoolRef, tell: Callable[[z3.ModelRef], str] = str) -> Answer:
     """Look for a case in which all that is `given` holds and the claim does not."""
     status, told, seconds = solve(*given, z3.Not(claim), tell=tell)
-    verdict = {z3.unsat: PROVED, z3.sat: REFUTED}.get(status, UNKNOWN)
+    verdict = PROVED if status == z3.unsat else REFUTED if status == z3.sat else UNKNOWN
     return Answer(verdict, told, 1, seconds)
 
 
 def find(*wanted: z3.BoolRef, tell: Callable[[z3.ModelRef], str] = str) -> Answer:
     """Look for a case in which all that is wanted holds: PROVED with it, REFUTED if there is none."""
     status, told, seconds = solve(*wanted, tell=tell)
-    verdict = {z3.sat: PROVED, z3.unsat: REFUTED}.get(status, UNKNOWN)
+    verdict = PROVED if status == z3.sat else REFUTED if status == z3.unsat else UNKNOWN
     return Answer(verdict, told, 1, seconds)
 
 
