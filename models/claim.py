@@ -70,9 +70,7 @@ def find(*wanted: z3.BoolRef, tell: Callable[[z3.ModelRef], str] = str) -> Answe
     return Answer(verdict, told, 1, seconds)
 
 
-def solve(
-    *constraints: z3.BoolRef, tell: Callable[[z3.ModelRef], str] = str
-) -> tuple[z3.CheckSatResult, str, float]:
+def solve(*constraints: z3.BoolRef, tell: Callable[[z3.ModelRef], str] = str) -> tuple[z3.CheckSatResult, str, float]:
     """Ask the solver once: its answer, the model as `tell` puts it or the reason of an unknown, and the seconds."""
     solver = z3.Solver()
     solver.set("timeout", TIME_LIMIT_MS)

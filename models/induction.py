@@ -1,0 +1,197 @@
+"""Proves that invariants are inductive and that steps obey the laws, for any number of callers.
+
+An invariant about callers means all of them. One step is taken by one caller, so few stand for all: the one who acts and
+another who may be anyone, or two others where an invariant speaks of two. A total over all callers is split into the terms of these and a rest, about which
+nothing is known but what `sums` proves of every such rest: that it is not negative, and that it keeps the order of two
+totals whose terms are ordered. So nothing here depends on how many callers there are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import z3
+
+from failstop.models import search
+from failstop.models.claim import PROVED, UNKNOWN, Answer, Claim, all_of, prove
+from failstop.models.formula import same_shape
+from failstop.models.reader import flat, fresh
+from failstop.models.trace import told_step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from failstop.models.specification import Invariant, Law, Specification
+
+
+@dataclass(frozen=True)
+class _Moment:
+    """The state before or after a step: the world, the callers who stand for all, and the totals over all of them."""
+
+    world: Any
+    calls: tuple[Any, ...]
+    total: Any
+
+
+class Step:
+    """One action taken in any state: what is before, what is after, and when it can be taken."""
+
+    def __init__(self, spec: Specification, action: Callable[..., Any]) -> None:
+        self.spec = spec
+        self.action = action
+        formula = spec.formulas[action]
+        self.limits = fresh(spec.limits, "limits")
+        self._rests = [z3.Int(f"rest.{name}") for name in _fields(spec.totals)]
+        names = "ABC" if spec.about_pairs else "AB"
+        self.before = self._moment(fresh(spec.world, "world"), tuple(fresh(spec.call, name) for name in names))
+        meaning = {"limits": self.limits, "world": self.before.world, "call": self.before.calls[0]}
+        own = set(formula.parameters) - set(meaning)
+        self.chosen = {name: fresh(formula.parameters[name], name) for name in formula.parameters if name in own}
+        meaning |= self.chosen
+        leaves = [formula.put(leaf, meaning) for leaf in formula.reading.leaves]
+        world_size = len(flat(self.before.world))
+        after = same_shape(self.before.world, leaves[:world_size])
+        actor = same_shape(self.before.calls[0], leaves[world_size:]) if "call" in formula.parameters else None
+        calls = self.before.calls if actor is None else (actor, *self.before.calls[1:])
+        self.after = self._moment(after, calls)
+        self.possible = formula.put(formula.reading.possible, meaning)
+
+    @cached_property
+    def invariants(self) -> list[z3.BoolRef]:
+        """What is granted of the limits, and every invariant before the step, of everybody."""
+        spec = self.spec
+        known = [spec.formulas[each].term({"limits": self.limits}) for each in spec.given]
+        for invariant in spec.invariants:
+            known += self._said(invariant, self.before)
+        return known
+
+    @cached_property
+    def assumed(self) -> list[z3.BoolRef]:
+        """All that is known before the step: the invariants, the rests of the totals, and that it can be taken."""
+        rests = dict(zip(_fields(self.spec.totals), self._rests, strict=True))
+        ordered = [rests[less] <= rests[more] for less, more in self.spec.at_most]
+        return [*self.invariants, *(rest >= 0 for rest in self._rests), *ordered, self.possible]
+
+    def keeps(self, invariant: Invariant) -> Answer:
+        """Ask whether the step keeps an invariant."""
+        return self._ask(z3.And(self._said(invariant, self.after)))
+
+    def obeys(self, law: Law) -> Answer:
+        """Ask whether the step obeys a law."""
+        meaning = {
+            "limits": self.limits,
+            "world": self.before.world,
+            "call": self.before.calls[0],
+            "total": self.before.total,
+            "after": self.after.world,
+            "call_after": self.after.calls[0],
+            "total_after": self.after.total,
+        }
+        return self._ask(self.spec.formulas[law.holds].term(meaning | self.chosen))
+
+    def _ask(self, claim: z3.BoolRef) -> Answer:
+        return prove(claim, *self.assumed, tell=self._told)
+
+    def _told(self, model: z3.ModelRef) -> str:
+        return told_step(self, model)
+
+    def _said(self, invariant: Invariant, moment: _Moment) -> list[z3.BoolRef]:
+        formula = self.spec.formulas[invariant.holds]
+        meaning = {"limits": self.limits, "world": moment.world, "total": moment.total}
+        if "other" in formula.parameters:
+            pairs = [(a, b) for a in moment.calls for b in moment.calls if a is not b]
+            return [formula.term(meaning | {"call": a, "other": b}) for a, b in pairs]
+        if "call" in formula.parameters:
+            return [formula.term(meaning | {"call": each}) for each in moment.calls]
+        return [formula.term(meaning)]
+
+    def _moment(self, world: Any, calls: tuple[Any, ...]) -> _Moment:
+        spec = self.spec
+        sums = [
+            rest + z3.Sum([spec.formulas[term].term({"call": call}) for call in calls])
+            for term, rest in zip(spec.terms, self._rests, strict=True)
+        ]
+        return _Moment(world, calls, spec.totals(*sums))
+
+
+class Proofs:
+    """The claims of one specification; what they share is read once."""
+
+    def __init__(self, spec: Specification) -> None:
+        self._spec = spec
+        self._steps: dict[Callable[..., Any], Step] = {}
+
+    def claims(self) -> Iterator[Claim]:
+        """Give every claim: invariants, laws, totals that may be split, actions and goals that are reachable."""
+        spec = self._spec
+        for invariant in spec.invariants:
+            yield self._claim(invariant.guarantee, "invariant", invariant.holds, lambda i=invariant: self._invariant(i))
+        for law in spec.laws:
+            yield self._claim(law.guarantee, "law", law.holds, lambda each=law: self._law(each))
+        if spec.terms:
+            sentence = "every total starts at zero, and no caller's part of it is ever negative"
+            yield Claim(spec.invariants[0].guarantee, spec.whose, spec.name, "totals", sentence, self._totals)
+        yield from search.reachable(spec)
+
+    def _claim(self, guarantee: str, kind: str, function: Callable[..., Any], ask: Callable[[], Answer]) -> Claim:
+        return Claim(guarantee, self._spec.whose, self._spec.name, kind, self._spec.formulas[function].sentence, ask)
+
+    def _step(self, action: Callable[..., Any]) -> Step:
+        if action not in self._steps:
+            self._steps[action] = Step(self._spec, action)
+        return self._steps[action]
+
+    def _invariant(self, invariant: Invariant) -> Answer:
+        answers = [self._holds_at_first(invariant)]
+        for action in self._spec.actions:
+            answers.append(self._step(action).keeps(invariant))
+            if answers[-1].status != PROVED:
+                break
+        return self._with_trace(all_of(answers), search.breaks(self._spec, invariant))
+
+    def _law(self, law: Law) -> Answer:
+        answers = []
+        for action in law.of or self._spec.actions:
+            answers.append(self._step(action).obeys(law))
+            if answers[-1].status != PROVED:
+                break
+        return self._with_trace(all_of(answers), search.breaks_law(self._spec, law))
+
+    def _with_trace(self, answer: Answer, look: Callable[[], Answer]) -> Answer:
+        """A step that breaks a promise refutes it only if the state before it can be reached from the start."""
+        if answer.status in {PROVED, UNKNOWN}:
+            return answer
+        found = look()
+        spent = answer.questions + found.questions, answer.seconds + found.seconds
+        if found.status == PROVED:
+            return Answer(answer.status, found.told, *spent)
+        return Answer(UNKNOWN, f"not inductive, and no way there from the start was found:\n{answer.told}", *spent)
+
+    def _holds_at_first(self, invariant: Invariant) -> Answer:
+        spec = self._spec
+        limits = fresh(spec.limits, "limits")
+        start = spec.formulas[spec.start]
+        world = same_shape(
+            fresh(spec.world, "world"), [start.put(leaf, {"limits": limits}) for leaf in start.reading.leaves]
+        )
+        meaning = {"limits": limits, "world": world, "total": spec.totals(*([0] * len(spec.terms)))}
+        meaning |= {"call": spec.new, "other": spec.new}
+        given = [spec.formulas[each].term({"limits": limits}) for each in spec.given]
+        return prove(spec.formulas[invariant.holds].term(meaning), *given)
+
+    def _totals(self) -> Answer:
+        """What lets a total be split: terms that start at zero, are never negative, and are ordered as declared."""
+        spec = self._spec
+        step = self._step(spec.actions[0])
+        call = step.before.calls[0]
+        terms = dict(zip(_fields(spec.totals), (spec.formulas[term] for term in spec.terms), strict=True))
+        now = {name: formula.term({"call": call}) for name, formula in terms.items()}
+        first = [formula.term({"call": spec.new}) == 0 for formula in terms.values()]
+        ordered = [now[less] <= now[more] for less, more in spec.at_most]
+        return prove(z3.And(*first, *(term >= 0 for term in now.values()), *ordered), *step.invariants)
+
+
+def _fields(record: Any) -> tuple[str, ...]:
+    return tuple(record._fields)

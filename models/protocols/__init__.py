@@ -1,0 +1,1 @@
+"""The runtime's own protocols: each specification runs the very cores that run in production."""

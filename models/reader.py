@@ -1,0 +1,196 @@
+"""Reads a pure function: runs it on symbolic values once for every path through it, and merges what came out.
+
+The function that is read is the one that runs. Its paths are told apart by the decisions taken at each fork; a fork
+that only one way can be taken at is no fork. That the paths cover everything and never overlap is a question of its
+own for the solver, see `exhaustive` and `disjoint`.
+"""
+
+from __future__ import annotations
+
+import types
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any, cast, get_args, get_origin, get_type_hints
+
+import z3
+
+from failstop.models.readable import check_readable, is_record
+from failstop.models.symbolic import Bool, Int, Symbolic, Unreadable, term_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+MOST_PATHS = 5000
+_FORK_LIMIT_MS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """One way through the function: when it is taken, and what it gives (plain values, terms, tuples of them)."""
+
+    condition: z3.BoolRef
+    result: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """All ways through a function."""
+
+    paths: tuple[Path, ...]
+
+    @property
+    def exhaustive(self) -> z3.BoolRef:
+        """The claim that some path is taken, whatever is given."""
+        return z3.Or([path.condition for path in self.paths])
+
+    @property
+    def disjoint(self) -> z3.BoolRef:
+        """The claim that no two paths are taken at once."""
+        return z3.AtMost(*(path.condition for path in self.paths), 1) if len(self.paths) > 1 else z3.BoolVal(True)
+
+    @property
+    def possible(self) -> z3.BoolRef:
+        """When the function gives a result and not None, which an action says when it cannot happen."""
+        return z3.Or([path.condition for path in self.paths if path.result is not None])
+
+    @property
+    def leaves(self) -> list[z3.ExprRef]:
+        """Each number of the result, in order, as one term; meaningless where the function gives None."""
+        rows = [(path.condition, flat(path.result)) for path in self.paths if path.result is not None]
+        if len({len(leaves) for _, leaves in rows}) > 1:
+            raise Unreadable("the paths give results of different shapes")
+        columns = zip(*(leaves for _, leaves in rows), strict=True)
+        return [_chosen([condition for condition, _ in rows], list(column)) for column in columns]
+
+
+def read(function: Callable[..., Any], arguments: Sequence[Any], *given: z3.BoolRef) -> Reading:
+    """Read a function of these arguments (terms, plain values, tuples); raises Unreadable.
+
+    given: what is known of the arguments, so that paths which it rules out are not walked.
+    """
+    plain = cast("types.FunctionType", function)
+    if not isinstance(function, types.FunctionType):
+        raise Unreadable(f"{function!r} is no plain function")
+    check_readable(plain)
+    paths: list[Path] = []
+    waiting: list[tuple[bool, ...]] = [()]
+    while waiting:
+        fork = _Fork(waiting.pop(), given)
+        result = _run(plain, [_symbolic(argument, fork) for argument in arguments])
+        paths.append(Path(z3.And(fork.conditions), _plain(result)))
+        waiting += fork.others
+        if len(paths) + len(waiting) > MOST_PATHS:
+            raise Unreadable(f"{plain.__module__}.{plain.__qualname__} has more than {MOST_PATHS} paths")
+    return Reading(tuple(paths))
+
+
+def fresh(kind: Any, name: str) -> Any:
+    """Make terms for a type: int, bool, a tuple of these, or a record, whose fields name the terms."""
+    if kind is int:
+        return z3.Int(name)
+    if kind is bool:
+        return z3.Bool(name)
+    if is_record(kind):
+        hints = get_type_hints(kind)
+        return kind(*(fresh(hints[field], f"{name}.{field}") for field in kind._fields))
+    if get_origin(kind) is tuple:
+        return tuple(fresh(part, f"{name}.{position}") for position, part in enumerate(get_args(kind)))
+    raise Unreadable(f"{name} is a {kind}; expected int, bool, a tuple or a record of these")
+
+
+def parameters(function: Callable[..., Any]) -> dict[str, Any]:
+    """Give the types of a function's parameters, in order."""
+    hints = get_type_hints(function)
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    return {name: hints[name] for name in names}
+
+
+def flat(value: Any) -> list[z3.ExprRef]:
+    """Give the numbers of a value, in order, as terms."""
+    if isinstance(value, tuple):
+        return [leaf for part in value for leaf in flat(part)]
+    return [value if z3.is_expr(value) else term_of(value)]
+
+
+class _Fork:
+    """The decisions of one run: those that were asked for, then true wherever that is possible."""
+
+    def __init__(self, wanted: tuple[bool, ...], given: Sequence[z3.BoolRef]) -> None:
+        self._wanted = wanted
+        self._taken: list[bool] = []
+        self._solver = z3.Solver()
+        self._solver.set("timeout", _FORK_LIMIT_MS)
+        self._solver.add(*given)
+        self.conditions: list[z3.BoolRef] = []
+        self.others: list[tuple[bool, ...]] = []
+
+    def decide(self, condition: z3.BoolRef) -> bool:
+        condition = z3.simplify(condition)
+        if z3.is_true(condition) or z3.is_false(condition):
+            return z3.is_true(condition)
+        position = len(self._taken)
+        if position < len(self._wanted):
+            return self._take(condition, self._wanted[position])
+        if not self._is_possible(condition):
+            return False
+        if not self._is_possible(z3.Not(condition)):
+            return True
+        self.others.append((*self._taken, False))
+        return self._take(condition, True)
+
+    def _is_possible(self, condition: z3.BoolRef) -> bool:
+        # An unknown counts as possible: one path too many is harmless, one too few would be a hole in a proof.
+        return self._solver.check(condition) != z3.unsat
+
+    def _take(self, condition: z3.BoolRef, way: bool) -> bool:
+        self._taken.append(way)
+        taken = condition if way else z3.Not(condition)
+        self.conditions.append(taken)
+        self._solver.add(taken)
+        return way
+
+
+def _run(function: types.FunctionType, arguments: list[Any]) -> Any:
+    try:
+        return function(*arguments)
+    except (Unreadable, TypeError, ValueError, AttributeError, NameError, IndexError, RecursionError) as error:
+        raise Unreadable(f"{_where(function, error)}: {error}") from error
+
+
+def _where(function: types.FunctionType, error: BaseException) -> str:
+    """Name the innermost function that was being read, and its line."""
+    place = f"{function.__module__}.{function.__qualname__}, line {function.__code__.co_firstlineno}"
+    trace = error.__traceback__
+    while trace is not None:
+        module = trace.tb_frame.f_globals.get("__name__", "")
+        if module not in {__name__, Symbolic.__module__}:
+            place = f"{module}.{trace.tb_frame.f_code.co_qualname}, line {trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
+
+
+def _symbolic(value: Any, fork: _Fork) -> Any:
+    if isinstance(value, tuple):
+        return _like(value, [_symbolic(part, fork) for part in value])
+    if z3.is_bool(value):
+        return Bool(value, fork)
+    if z3.is_int(value):
+        return Int(value, fork)
+    return value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return _like(value, [_plain(part) for part in value])
+    return None if value is None else term_of(value)
+
+
+def _like(original: tuple[Any, ...], parts: list[Any]) -> tuple[Any, ...]:
+    return type(original)(*parts) if is_record(type(original)) else tuple(parts)
+
+
+def _chosen(conditions: list[z3.BoolRef], values: list[z3.ExprRef]) -> z3.ExprRef:
+    """One term for a value that depends on the path; equal values need no choice."""
+    ways = list(zip(conditions, values, strict=True))
+    _, last = ways[-1]
+    return reduce(lambda rest, way: rest if way[1].eq(rest) else z3.If(way[0], way[1], rest), ways[-2::-1], last)

@@ -1,0 +1,261 @@
+"""Looks for the shortest way from the start of a protocol to a state or step of interest, with a few callers.
+
+What it finds is real: every trace is run again on plain values, by the same functions, before anybody is shown it.
+That it finds nothing proves nothing, since it goes only so deep; then the answer is UNKNOWN.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import z3
+
+from failstop.models.claim import PROVED, TIME_LIMIT_MS, UNKNOWN, Answer, Claim
+from failstop.models.formula import same_shape
+from failstop.models.reader import flat, fresh
+from failstop.models.trace import Taken, Trace, told
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from failstop.models.specification import Goal, Invariant, Law, Specification
+
+_BUDGET_S = 8.0
+_SMALL = 4
+"""Traces with numbers no larger than this are looked for first, because people read them."""
+
+
+class Situation(NamedTuple):
+    """One step of a way, in terms: what a goal may speak of.
+
+    who: the number of the caller who acts; actor: that caller before and after. chosen: for every action, whether it
+    is this step's, and what the environment chose for it.
+    """
+
+    limits: Any
+    before: Any
+    after: Any
+    calls_before: tuple[Any, ...]
+    calls_after: tuple[Any, ...]
+    actor: tuple[Any, Any]
+    who: z3.ArithRef
+    chosen: Mapping[Callable[..., Any], tuple[z3.BoolRef, Mapping[str, Any]]]
+
+
+def reachable(spec: Specification) -> Iterator[Claim]:
+    """Claim that every action can happen and every goal can be reached: that the promises are about something."""
+    guarantees = Counter(each.guarantee for each in (*spec.invariants, *spec.laws))
+    main = guarantees.most_common(1)[0][0]
+    for action in spec.actions:
+        sentence = f"it can happen that {spec.formulas[action].sentence[0].lower()}{spec.formulas[action].sentence[1:]}"
+        yield Claim(main, spec.whose, spec.name, "reachable", sentence, happens(spec, action))
+    for goal in spec.goals:
+        yield Claim(
+            goal.guarantee,
+            spec.whose,
+            spec.name,
+            "reachable",
+            spec.formulas[goal.reached].sentence,
+            arrives(spec, goal),
+        )
+
+
+def happens(spec: Specification, action: Callable[..., Any]) -> Callable[[], Answer]:
+    """Look for a way on which the action is taken."""
+    return lambda: _Search(spec).run(lambda now: now.chosen[action][0], "")
+
+
+def arrives(spec: Specification, goal: Goal) -> Callable[[], Answer]:
+    """Look for a way to a state of the goal."""
+    formula = spec.formulas[goal.reached]
+    return lambda: _Search(spec).run(
+        lambda now: z3.Or([formula.term(each) for each in _meanings(spec, formula.parameters, now)]), ""
+    )
+
+
+def breaks(spec: Specification, invariant: Invariant) -> Callable[[], Answer]:
+    """Look for a way to a state in which the invariant is broken."""
+    formula = spec.formulas[invariant.holds]
+    return lambda: _Search(spec).run(
+        lambda now: z3.Or([z3.Not(formula.term(each)) for each in _meanings(spec, formula.parameters, now)]),
+        f"broken: {formula.sentence}",
+    )
+
+
+def breaks_law(spec: Specification, law: Law) -> Callable[[], Answer]:
+    """Look for a way whose last step breaks the law."""
+    formula = spec.formulas[law.holds]
+
+    def wanted(now: Situation) -> z3.BoolRef:
+        call, call_after = now.actor
+        meaning = {
+            "limits": now.limits,
+            "world": now.before,
+            "after": now.after,
+            "total": _total(spec, now.calls_before),
+            "total_after": _total(spec, now.calls_after),
+            "call": call,
+            "call_after": call_after,
+        }
+        steps = [now.chosen[action] for action in law.of or spec.actions]
+        return z3.Or([z3.And(taken, z3.Not(formula.term(meaning | chosen))) for taken, chosen in steps])
+
+    return lambda: _Search(spec).run(wanted, f"broken: {formula.sentence}")
+
+
+class _Search:
+    """One question about the ways of a protocol; what can happen in so many steps is worked out once and shared."""
+
+    def __init__(self, spec: Specification) -> None:
+        self._spec = spec
+
+    def run(self, wanted: Callable[[Situation], z3.BoolRef], last_line: str) -> Answer:
+        """Find the shortest way: PROVED with its trace, or UNKNOWN."""
+        began = time.perf_counter()
+        questions = 0
+        for most in (_SMALL, None):
+            ways = _ways(self._spec, most)
+            for depth in range(1, self._spec.max_depth + 1):
+                solver = z3.Solver()
+                solver.set("timeout", TIME_LIMIT_MS)
+                solver.add(*ways.up_to(depth), wanted(ways.situation(depth)))
+                questions += 1
+                if solver.check() == z3.sat:
+                    trace = ways.trace(solver.model(), depth)
+                    return Answer(PROVED, told(self._spec, trace, last_line), questions, time.perf_counter() - began)
+                if time.perf_counter() - began > _BUDGET_S:
+                    reason = f"nothing was found within {depth} steps and {_BUDGET_S:.0f} s"
+                    return Answer(UNKNOWN, reason, questions, time.perf_counter() - began)
+        reason = f"nothing was found within {self._spec.max_depth} steps of {self._spec.callers} callers"
+        return Answer(UNKNOWN, reason, questions, time.perf_counter() - began)
+
+
+@lru_cache(maxsize=4)
+def _ways(spec: Specification, most: int | None) -> _Ways:
+    return _Ways(spec, most)
+
+
+class _Ways:
+    """All ways from the start, one more step at a time: states, choices and callers of every step as unknowns."""
+
+    def __init__(self, spec: Specification, most: int | None) -> None:
+        self._spec = spec
+        self._most = most
+        self._limits = fresh(spec.limits, "limits")
+        start = spec.formulas[spec.start]
+        first = [start.put(each, {"limits": self._limits}) for each in start.reading.leaves]
+        self._worlds = [same_shape(fresh(spec.world, "world"), first)]
+        self._calls = [(spec.new,) * spec.callers]
+        given = [spec.formulas[each].term({"limits": self._limits}) for each in spec.given]
+        self._constraints = [[*given, *self._small(self._limits)]]
+        self._situations: list[Situation] = []
+
+    def up_to(self, depth: int) -> Iterator[z3.BoolRef]:
+        """Give what is known of the first so many steps."""
+        self._unroll(depth)
+        return (each for step in self._constraints[: depth + 1] for each in step)
+
+    def situation(self, depth: int) -> Situation:
+        """Give the step of that number."""
+        self._unroll(depth)
+        return self._situations[depth - 1]
+
+    def trace(self, model: z3.ModelRef, depth: int) -> Trace:
+        """Read the way out of a model, and take it again on plain values."""
+        spec = self._spec
+        limits = _value(model, self._limits)
+        world = first = spec.world(*spec.start(limits))
+        calls = [spec.new] * spec.callers
+        taken = []
+        for number, now in enumerate(self._situations[:depth], start=1):
+            who = _value(model, now.who)
+            action, own = next((a, own) for a, (chosen, own) in now.chosen.items() if z3.is_true(model.eval(chosen)))
+            given = {name: _value(model, value) for name, value in own.items()}
+            formula = spec.formulas[action]
+            result = formula.on({"limits": limits, "world": world, "call": calls[who]} | given)
+            caller = who if "call" in formula.parameters else None
+            if caller is None:
+                world = result
+            else:
+                world, calls[caller] = result
+            if (world, tuple(calls)) != _value(model, (now.after, now.calls_after)):
+                raise AssertionError(f"the solver's step {number} is not what {action.__name__} does")
+            taken.append(Taken(action, caller, given, world, tuple(calls)))
+        return Trace(limits, first, tuple(taken))
+
+    def _unroll(self, depth: int) -> None:
+        while len(self._situations) < depth:
+            self._one_more(len(self._situations) + 1)
+
+    def _one_more(self, depth: int) -> None:
+        spec = self._spec
+        before, calls = self._worlds[-1], self._calls[-1]
+        after = fresh(spec.world, f"world{depth}")
+        calls_after = tuple(fresh(spec.call, f"call{depth}.{caller}") for caller in range(spec.callers))
+        pick, who = z3.Int(f"pick{depth}"), z3.Int(f"who{depth}")
+        # The caller who acts is one term, so that each action is put down once a step and not once for every caller.
+        actor, actor_after = fresh(spec.call, f"actor{depth}"), fresh(spec.call, f"acted{depth}")
+        constraints = [0 <= who, who < spec.callers]
+        for caller in range(spec.callers):
+            mine = who == caller
+            constraints.append(z3.Implies(mine, z3.And(_equal(flat(actor), flat(calls[caller])))))
+            constraints.append(z3.Implies(mine, z3.And(_equal(flat(calls_after[caller]), flat(actor_after)))))
+            constraints.append(z3.Implies(z3.Not(mine), z3.And(_equal(flat(calls_after[caller]), flat(calls[caller])))))
+        ways, chosen = [], {}
+        for number, action in enumerate(spec.actions):
+            formula = spec.formulas[action]
+            meaning = {"limits": self._limits, "world": before, "call": actor}
+            own = {
+                name: fresh(kind, f"{name}{depth}.{number}")
+                for name, kind in formula.parameters.items()
+                if name not in meaning
+            }
+            constraints += self._small(*own.values())
+            leaves = [formula.put(leaf, meaning | own) for leaf in formula.reading.leaves]
+            if "call" not in formula.parameters:
+                leaves += flat(actor)
+            same = _equal([*flat(after), *flat(actor_after)], leaves)
+            taken = pick == number
+            ways.append(z3.And(taken, formula.put(formula.reading.possible, meaning | own), *same))
+            chosen[action] = (taken, own)
+        self._constraints.append([*constraints, z3.Or(ways)])
+        self._worlds.append(after)
+        self._calls.append(calls_after)
+        situation = Situation(self._limits, before, after, calls, calls_after, (actor, actor_after), who, chosen)
+        self._situations.append(situation)
+
+    def _small(self, *values: Any) -> list[z3.BoolRef]:
+        if self._most is None:
+            return []
+        numbers = [leaf for value in values for leaf in flat(value) if z3.is_int(leaf)]
+        return [z3.And(-1 <= number, number <= self._most) for number in numbers]
+
+
+def _meanings(spec: Specification, names: Mapping[str, Any], now: Situation) -> list[dict[str, Any]]:
+    """Everything that a sentence may be about after the last step: the world, each caller, each two callers."""
+    meaning = {"limits": now.limits, "world": now.after, "total": _total(spec, now.calls_after)}
+    calls = now.calls_after
+    if "other" in names:
+        return [meaning | {"call": a, "other": b} for i, a in enumerate(calls) for j, b in enumerate(calls) if i != j]
+    return [meaning | {"call": call} for call in calls] if "call" in names else [meaning]
+
+
+def _total(spec: Specification, calls: tuple[Any, ...]) -> Any:
+    return spec.totals(*(z3.Sum([spec.formulas[term].term({"call": call}) for call in calls]) for term in spec.terms))
+
+
+def _equal(left: list[z3.ExprRef], right: list[z3.ExprRef]) -> list[z3.BoolRef]:
+    return [a == b for a, b in zip(left, right, strict=True)]
+
+
+def _value(model: z3.ModelRef, value: Any) -> Any:
+    if isinstance(value, tuple):
+        parts = [_value(model, part) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    found = model.eval(value, model_completion=True) if z3.is_expr(value) else value
+    if z3.is_int_value(found):
+        return found.as_long()
+    return z3.is_true(found) if z3.is_expr(found) else found

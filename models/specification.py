@@ -1,0 +1,125 @@
+"""What a protocol is: its limits, the state that callers share, what each caller knows, the steps, and the promises.
+
+A specification is written as plain functions over records of integers and booleans, so the same text is read by the
+solver (for any number of callers), run on plain values (by state machines and monitors), and shown to people. Steps
+call the cores of the runtime; they do not repeat them. What stands beside a core's state in the records are ghosts:
+what really happened in the world, which no core sees.
+
+Functions are given what their parameters name:
+
+    limits    the constants               call        the caller who acts, or any caller
+    world     the shared state            other       a second, different caller
+    total     sums over all callers       (anything else: what the environment chooses)
+    after, total_after, call_after        the same after the step, for laws
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from failstop.models.formula import Formula
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+
+class Law(NamedTuple):
+    """A promise about single steps: about those of the actions named, or about all."""
+
+    guarantee: str
+    holds: Callable[..., bool]
+    of: tuple[Callable[..., Any], ...] = ()
+
+
+class Goal(NamedTuple):
+    """A state that must be reachable, or the promises would be empty."""
+
+    guarantee: str
+    reached: Callable[..., bool]
+
+
+class Invariant(NamedTuple):
+    """A promise about every reachable state: of the world, of any caller, or of any two."""
+
+    guarantee: str
+    holds: Callable[..., bool]
+
+
+class NoCall(NamedTuple):
+    """What a caller knows in a protocol without callers: nothing."""
+
+
+class NoTotals(NamedTuple):
+    """No sums."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Specification:
+    """One protocol.
+
+    actions: ``(limits, world, call, ...) -> (world, call) | None`` for a caller's step, ``(limits, world, ...) ->
+    world | None`` for one of the environment; None says that it cannot happen. terms: for each field of `totals` the
+    function of one call that it sums, zero for a new call and never negative. at_most: pairs of totals of which the
+    first term is never above the second. given: what is taken for granted of the limits. words: names for the numbers
+    of a field, when traces are told. max_depth, callers: how far a search for traces goes.
+    """
+
+    name: str
+    whose: str
+    promise: str
+    limits: type
+    world: type
+    start: Callable[..., Any]
+    actions: Sequence[Callable[..., Any]]
+    call: type = NoCall
+    new: Any = NoCall()  # noqa: RUF009 - an empty tuple
+    totals: type = NoTotals
+    terms: Sequence[Callable[..., int]] = ()
+    at_most: Sequence[tuple[str, str]] = ()
+    given: Sequence[Callable[..., bool]] = ()
+    invariants: Sequence[Invariant] = ()
+    laws: Sequence[Law] = ()
+    goals: Sequence[Goal] = ()
+    words: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    max_depth: int = 8
+    callers: int = 3
+
+    @cached_property
+    def formulas(self) -> dict[Callable[..., Any], Formula]:
+        """Every function of the specification, ready to be read."""
+        functions = (
+            *self.actions,
+            *self.terms,
+            *self.given,
+            self.start,
+            *(each.holds for each in (*self.invariants, *self.laws)),
+            *(goal.reached for goal in self.goals),
+        )
+        return {function: Formula(function) for function in functions}
+
+    @property
+    def about_pairs(self) -> bool:
+        """Whether any invariant speaks of two callers."""
+        return any("other" in self.formulas[invariant.holds].parameters for invariant in self.invariants)
+
+    def total_of(self, calls: Iterable[Any]) -> Any:
+        """Sum up the callers; plain values."""
+        known = list(calls)
+        return self.totals(*(sum(term(call) for call in known) for term in self.terms))
+
+    def broken(self, limits: Any, world: Any, calls: Sequence[Any]) -> list[str]:
+        """Name the invariants that these plain values break: the monitor of a real run."""
+        meaning = {"limits": limits, "world": world, "total": self.total_of(calls)}
+        return [
+            self.formulas[invariant.holds].sentence
+            for invariant in self.invariants
+            if not all(self.formulas[invariant.holds].on(meaning | who) for who in self._speaks_of(invariant, calls))
+        ]
+
+    def _speaks_of(self, invariant: Invariant, calls: Sequence[Any]) -> list[dict[str, Any]]:
+        names = self.formulas[invariant.holds].parameters
+        if "other" in names:
+            return [{"call": a, "other": b} for i, a in enumerate(calls) for j, b in enumerate(calls) if i != j]
+        return [{"call": call} for call in calls] if "call" in names else [{}]
