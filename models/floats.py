@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import struct
 from fractions import Fraction
-from functools import partial
 from typing import TYPE_CHECKING
 
 import z3
@@ -183,7 +182,7 @@ def _told_spent(model: z3.ModelRef) -> str:
 
 
 def true_total_fits(over: Callable[..., z3.BoolRef] = passes) -> Answer:
-    """Ask whether two accepted costs can truly be over the ceiling; and replay ten tenths, which fit into one dollar."""
+    """Ask whether two accepted costs can truly be over the ceiling; and replay ten tenths that fit into a dollar."""
     given = (one_of(FIRST, TENTHS), one_of(SECOND, TENTHS), one_of(LIMIT, TENTHS))
     taken = z3.And(z3.Not(refused(_value(0.0), FIRST, LIMIT)), z3.Not(refused(FIRST, SECOND, LIMIT)))
     fits = z3.Implies(taken, z3.Not(over(FIRST, SECOND, LIMIT)))
@@ -251,7 +250,7 @@ def _told_sum(model: z3.ModelRef) -> str:
 
 
 def nearest_halves() -> Answer:
-    """Ask whether the nearer of two neighbours, which rounding takes by its definition, is off by at most half."""
+    """Ask whether the nearer of two neighbours, the one rounding takes, is off by at most half."""
     low, true, high, rounded = z3.Reals("low true high rounded")
     gap = z3.And(rounded - true <= (high - low) / 2, true - rounded <= (high - low) / 2)
     to_low = z3.And(rounded == low, true - low <= high - true)
@@ -403,7 +402,7 @@ def order_of_whole_numbers(at_least: int = 0) -> Answer:
 # Ours: the conversion at the door, of n / d dollars. Rounded up it is -(-n * 10^9 // d), rounded down n * 10^9 // d,
 # where q = x // d is the whole number with q * d <= x < q * d + d.
 
-NUMERATOR, DENOMINATOR, UPWARD, DOWNWARD = z3.Ints("n d up down")
+NUMERATOR, DENOMINATOR, QUOTIENT, UPWARD, DOWNWARD = z3.Ints("n d q up down")
 TRUE_NANO = NUMERATOR * NANO_PER_USD
 """The true nano-dollars times d."""
 
@@ -413,7 +412,7 @@ def _is_floor(quotient: z3.ArithRef, number: z3.ArithRef) -> z3.BoolRef:
 
 
 RATIO = (NUMERATOR >= 0, DENOMINATOR > 0)
-ROUNDED_UP = (*RATIO, _is_floor(-UPWARD, -TRUE_NANO))
+ROUNDED_UP = (*RATIO, _is_floor(QUOTIENT, -TRUE_NANO), UPWARD == -QUOTIENT)
 ROUNDED_DOWN = (*RATIO, _is_floor(DOWNWARD, TRUE_NANO))
 
 
@@ -425,13 +424,15 @@ def _told_conversion(model: z3.ModelRef) -> str:
 def rounds_up(given: tuple[z3.BoolRef, ...] = ROUNDED_UP) -> Answer:
     """Ask whether a cost is never too low, and too high by less than a nano-dollar."""
     nano = UPWARD * DENOMINATOR
-    return prove(z3.And(nano >= TRUE_NANO, nano < TRUE_NANO + DENOMINATOR), *given, tell=_told_conversion)
+    bounds = (nano >= TRUE_NANO, nano < TRUE_NANO + DENOMINATOR)
+    return all_of([prove(bound, *given, tell=_told_conversion) for bound in bounds])
 
 
 def rounds_down(given: tuple[z3.BoolRef, ...] = ROUNDED_DOWN) -> Answer:
     """Ask whether a ceiling is never too high, and too low by less than a nano-dollar."""
     nano = DOWNWARD * DENOMINATOR
-    return prove(z3.And(nano <= TRUE_NANO, nano + DENOMINATOR > TRUE_NANO), *given, tell=_told_conversion)
+    bounds = (nano <= TRUE_NANO, nano + DENOMINATOR > TRUE_NANO)
+    return all_of([prove(bound, *given, tell=_told_conversion) for bound in bounds])
 
 
 def positive_stays_positive(given: tuple[z3.BoolRef, ...] = ROUNDED_UP) -> Answer:
@@ -487,7 +488,7 @@ def claims() -> list[Claim]:
 
 
 def _of_no_numbers() -> Iterator[Claim]:
-    yield _published("G6", "a float ceiling trips once costs of zero or more have passed it", ceiling_trips)
+    yield _published("G6", "a float ceiling trips once costs that are not below zero have passed it", ceiling_trips)
     yield _published("G6", "once the accumulator is NaN no cost is ever refused", nan_stays, "lemma")
     yield _published("G6", "what passes the check cost < 0 is a number", sign_check_is_enough)
     yield _published("G6", "what passes isnan, isinf and < 0 is finite and zero or more, and only that", full_check)
