@@ -167,7 +167,8 @@ class _Ways:
         """Read the way out of a model, and take it again on plain values."""
         spec = self._spec
         limits = _value(model, self._limits)
-        world = first = spec.world(*spec.start(limits))
+        start = spec.formulas[spec.start]
+        world = first = start.on({"limits": limits})
         calls = [spec.new] * spec.callers
         taken = []
         for number, now in enumerate(self._situations[:depth], start=1):
@@ -198,7 +199,7 @@ class _Ways:
         pick, who = z3.Int(f"pick{depth}"), z3.Int(f"who{depth}")
         # The caller who acts is one term, so that each action is put down once a step and not once for every caller.
         actor, actor_after = fresh(spec.call, f"actor{depth}"), fresh(spec.call, f"acted{depth}")
-        constraints = [0 <= who, who < spec.callers]
+        constraints = [who >= 0, who < spec.callers]
         for caller in range(spec.callers):
             mine = who == caller
             constraints.append(z3.Implies(mine, z3.And(_equal(flat(actor), flat(calls[caller])))))
@@ -231,7 +232,7 @@ class _Ways:
         if self._most is None:
             return []
         numbers = [leaf for value in values for leaf in flat(value) if z3.is_int(leaf)]
-        return [z3.And(-1 <= number, number <= self._most) for number in numbers]
+        return [z3.And(number >= -1, number <= self._most) for number in numbers]
 
 
 def _meanings(spec: Specification, names: Mapping[str, Any], now: Situation) -> list[dict[str, Any]]:

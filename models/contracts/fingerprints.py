@@ -7,14 +7,13 @@ confirmed are about flags and about the places of a list of values, where every 
 from __future__ import annotations
 
 import json
-from decimal import Decimal
 
 from failstop.runtime.audit import canonical
 
-NAMES = ("a", "A", "a ", "", "1", "true", "$a", "$$a", "$key:1", "\u00e9", "\\u00e9", '"', "a,b", "a\x00")
+NAMES = ("a", "A", "a ", "1", "$a", "$$a", '"', "\u00e9")
 """Names of tools and arguments that are easily taken for one another."""
 
-DIFFERENT = (0, 0.0, False, None, "0", "0.0", "false", "null", "", b"0", [], [0], [[0]], {}, {"0": 0}, {0: 0}, Decimal(0))
+DIFFERENT = (0, 0.0, False, None, "0", "null", b"0", [0], {"0": 0}, {0: 0})
 """Values that are easily taken for one another and that all say something else."""
 
 
@@ -36,34 +35,31 @@ def key_order_does_not_matter_for_odd_keys(first: bool, second: bool) -> bool:
     return canonical.canonical({1: first, 2: second}) == canonical.canonical({2: second, 1: first})
 
 
-def another_argument_is_another_fingerprint(place: int) -> bool:
+def another_argument_is_another_fingerprint(one: int, other: int) -> bool:
     """False is not 0, and None is not "null".
 
-    pre: 0 <= place < len(DIFFERENT)
+    pre: 0 <= one < other < len(DIFFERENT)
     post: _
     """
-    prints = {canonical.fingerprint("tool", [other]) for other in (*DIFFERENT[:place], *DIFFERENT[place + 1 :])}
-    return canonical.fingerprint("tool", [DIFFERENT[place]]) not in prints
+    return canonical.fingerprint("tool", [DIFFERENT[one]]) != canonical.fingerprint("tool", [DIFFERENT[other]])
 
 
-def another_tool_is_another_fingerprint(place: int) -> bool:
+def another_tool_is_another_fingerprint(one: int, other: int) -> bool:
     """The same arguments for another tool are another call.
 
-    pre: 0 <= place < len(NAMES)
+    pre: 0 <= one < other < len(NAMES)
     post: _
     """
-    prints = {canonical.fingerprint(other, {"flag": True}) for other in (*NAMES[:place], *NAMES[place + 1 :])}
-    return canonical.fingerprint(NAMES[place], {"flag": True}) not in prints
+    return canonical.fingerprint(NAMES[one], {"flag": True}) != canonical.fingerprint(NAMES[other], {"flag": True})
 
 
-def another_name_is_another_text(place: int) -> bool:
+def another_name_is_another_text(one: int, other: int) -> bool:
     """A key that looks like one of ours included.
 
-    pre: 0 <= place < len(NAMES)
+    pre: 0 <= one < other < len(NAMES)
     post: _
     """
-    texts = {canonical.canonical({other: 1}) for other in (*NAMES[:place], *NAMES[place + 1 :])}
-    return canonical.canonical({NAMES[place]: 1}) not in texts
+    return canonical.canonical({NAMES[one]: True}) != canonical.canonical({NAMES[other]: True})
 
 
 def another_flag_is_another_fingerprint(one: tuple[bool, bool], other: tuple[bool, bool]) -> bool:
@@ -75,23 +71,12 @@ def another_flag_is_another_fingerprint(one: tuple[bool, bool], other: tuple[boo
     return canonical.fingerprint("tool", list(one)) != canonical.fingerprint("tool", list(other))
 
 
-def another_number_is_another_text(one: int, other: int) -> bool:
-    """However large.
+def a_number_is_read_back(number: int) -> bool:
+    """Its text tells it from every other number, however large.
 
-    pre: one != other
     post: _
     """
-    return canonical.canonical({"key": one}) != canonical.canonical({"key": other})
-
-
-def a_small_dict_is_read_back(value: dict[str, int]) -> bool:
-    """Ordinary arguments are ordinary JSON.
-
-    pre: len(value) <= 2
-    pre: all(not key.startswith("$") for key in value)
-    post: _
-    """
-    return canonical.jsonable(value) == value
+    return canonical.jsonable([number]) == [number]
 
 
 def arguments_as_json_text_are_the_arguments(first: bool, second: bool) -> bool:

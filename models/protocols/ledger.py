@@ -70,7 +70,7 @@ class Totals(NamedTuple):
     operations: int
 
 
-def start(limits: Limits) -> Chain:
+def start() -> Chain:
     """A chain begins."""
     return Chain(0, 0, 0, 0, 0, 0, 0, 0, 0)
 
@@ -96,7 +96,7 @@ def look(limits: Limits, world: Chain, call: Call) -> tuple[Chain, Call] | None:
     return world, call._replace(verdict=core.standing(ledger(world), limits, world.now))
 
 
-def begin(limits: Limits, world: Chain, call: Call) -> tuple[Chain, Call] | None:
+def begin(world: Chain, call: Call) -> tuple[Chain, Call] | None:
     """An admitted call starts to run."""
     if call.phase != ADMITTED:
         return None
@@ -119,7 +119,7 @@ def fails(limits: Limits, world: Chain, call: Call, bill: int) -> tuple[Chain, C
     return with_ledger(world, state), call._replace(phase=ENDED, bill=bill)
 
 
-def give_back(limits: Limits, world: Chain, call: Call) -> tuple[Chain, Call] | None:
+def give_back(world: Chain, call: Call) -> tuple[Chain, Call] | None:
     """An admitted call provably never starts."""
     if call.phase != ADMITTED:
         return None
@@ -139,12 +139,12 @@ def spend_outside(limits: Limits, world: Chain, cost: int) -> Chain | None:
     return after._replace(outside=world.outside + cost, beyond=world.beyond + beyond)
 
 
-def halt(limits: Limits, world: Chain) -> Chain:
+def halt(world: Chain) -> Chain:
     """The chain is halted by hand."""
     return with_ledger(world, core.stop(ledger(world), core.HALTED))
 
 
-def tick(limits: Limits, world: Chain, now: int) -> Chain:
+def tick(world: Chain, now: int) -> Chain:
     """The clock reads something else."""
     return world._replace(now=now)
 
@@ -218,7 +218,7 @@ def passed_by_the_excess_only(limits: Limits, world: Chain, total: Totals) -> bo
 
 
 def nothing_exceeded_while_it_runs(limits: Limits, world: Chain, total: Totals) -> bool:
-    """A chain with a cost ceiling that still runs has no overrun behind it: overruns are of calls in flight at the first."""
+    """A chain with a cost ceiling that still runs has no overrun behind it, so only calls in flight at the first add."""
     return limits.max_cost < 0 or world.halt != 0 or (total.excess == 0 and world.beyond == 0)
 
 
@@ -269,7 +269,7 @@ def the_first_reason_stays(world: Chain, after: Chain) -> bool:
     return world.halt == 0 or after.halt == world.halt
 
 
-def halted_lets_nothing_through(limits: Limits, world: Chain, after: Chain, call_after: Call) -> bool:
+def halted_lets_nothing_through(world: Chain, after: Chain, call_after: Call) -> bool:
     """A halted chain lets no call through, counts nothing for it, and says why it is halted."""
     if world.halt == 0:
         return True
@@ -377,12 +377,12 @@ def halted_by_hand(world: Chain, after: Chain) -> bool:
     return after == world._replace(halt=core.HALTED if world.halt == 0 else world.halt)
 
 
-def the_cost_ceiling_is_reached(limits: Limits, world: Chain, total: Totals) -> bool:
+def the_cost_ceiling_is_reached(limits: Limits, total: Totals) -> bool:
     """Calls really cost the whole ceiling, to the last nano-dollar."""
     return limits.max_cost > 0 and total.billed == limits.max_cost and total.excess == 0
 
 
-def the_excess_is_reached(limits: Limits, world: Chain, total: Totals) -> bool:
+def the_excess_is_reached(limits: Limits, total: Totals) -> bool:
     """The bound with overruns is tight: ceiling and excess are spent exactly."""
     return limits.max_cost > 0 and total.excess > 0 and total.billed == limits.max_cost + total.excess
 

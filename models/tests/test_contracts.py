@@ -24,8 +24,7 @@ from failstop.models.crosshair_run import (
 CONTRACTS = {name_of(contract): contract for contract in all_contracts()}
 
 UNFINISHED = {
-    "fingerprints.a_small_dict_is_read_back",
-    "fingerprints.another_number_is_another_text",
+    "fingerprints.a_number_is_read_back",
     "money.no_decimal_is_charged_below_its_value",
     "money.no_float_is_charged_below_its_value",
     "money.text_is_an_amount_or_refused",
@@ -201,8 +200,8 @@ BUGS = [
     (
         "money.no_decimal_is_charged_below_its_value",
         MONEY,
-        "_countable(-(-numerator * NANO_PER_USD // denominator), value, field)",
-        "_countable(round(value * NANO_PER_USD), value, field)",
+        "-(-numerator * NANO_PER_USD // denominator)",
+        "numerator * NANO_PER_USD // denominator",
     ),
     ("money.text_is_an_amount_or_refused", MONEY, "    except InvalidOperation:", "    except KeyError:"),
     (
@@ -237,16 +236,10 @@ BUGS = [
         "return _fingerprint(tool, canonical(sorted(arguments(args))))",
     ),
     (
-        "fingerprints.another_number_is_another_text",
+        "fingerprints.a_number_is_read_back",
         CANONICAL,
         "return spell_plain(value) or _Walk().run(value)",
         'return (spell_plain(value) or _Walk().run(value)).replace("-", "")',
-    ),
-    (
-        "fingerprints.a_small_dict_is_read_back",
-        CANONICAL,
-        "return json.loads(canonical(value))",
-        "return json.loads(canonical(value), parse_int=float)",
     ),
     (
         "fingerprints.arguments_as_json_text_are_the_arguments",
