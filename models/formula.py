@@ -13,14 +13,17 @@ import z3
 from failstop.models.reader import Reading, flat, fresh, parameters, read
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
+
+    from failstop.models.reader import AtOnce
 
 
 class Formula:
     """One function, read when it is first needed."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], at_once: Sequence[AtOnce] = ()) -> None:
         self.function = function
+        self._at_once = at_once
         self.parameters = parameters(function)
 
     @property
@@ -36,7 +39,7 @@ class Formula:
     @cached_property
     def reading(self) -> Reading:
         """All paths through the function."""
-        return read(self.function, list(self.arguments.values()))
+        return read(self.function, list(self.arguments.values()), self._at_once)
 
     def term(self, meaning: Mapping[str, Any]) -> z3.ExprRef:
         """The one number or truth value that the function gives."""

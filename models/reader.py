@@ -8,6 +8,7 @@ own for the solver, see `exhaustive` and `disjoint`.
 from __future__ import annotations
 
 import types
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, cast, get_args, get_origin, get_type_hints
@@ -18,7 +19,7 @@ from failstop.models.readable import check_readable, is_record
 from failstop.models.symbolic import Bool, Int, Symbolic, Unreadable, term_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 MOST_PATHS = 5000
 _FORK_LIMIT_MS = 2000
@@ -63,25 +64,59 @@ class Reading:
         return [_chosen([condition for condition, _ in rows], list(column)) for column in columns]
 
 
-def read(function: Callable[..., Any], arguments: Sequence[Any], *given: z3.BoolRef) -> Reading:
+class AtOnce:
+    """Puts a module's function into whatever calls it as one term a number, so that its paths do not multiply theirs.
+
+    As a context manager it stands in for the function while others are read.
+    """
+
+    def __init__(self, module: types.ModuleType, name: str) -> None:
+        self._module = module
+        self._name = name
+        self._function = getattr(module, name)
+        self._arguments = [fresh(kind, f"{name}.{each}") for each, kind in parameters(self._function).items()]
+        self._reading = read(self._function, self._arguments)
+
+    def __call__(self, *given: Any) -> Any:
+        """Give the result for these arguments, one of which at least is symbolic."""
+        fork = next(leaf.forks for leaf in _leaves(given) if isinstance(leaf, Symbolic))
+        pairs = list(zip(flat(tuple(self._arguments)), flat(_plain(given)), strict=True))
+        leaves = iter([z3.substitute(leaf, *pairs) for leaf in self._reading.leaves])
+        return _symbolic(_filled(self._reading.paths[0].result, leaves), fork)
+
+    def __enter__(self) -> None:
+        setattr(self._module, self._name, self)
+
+    def __exit__(self, *_: object) -> None:
+        setattr(self._module, self._name, self._function)
+
+
+def read(function: Callable[..., Any], arguments: Sequence[Any], at_once: Sequence[AtOnce] = ()) -> Reading:
     """Read a function of these arguments (terms, plain values, tuples); raises Unreadable.
 
-    given: what is known of the arguments, so that paths which it rules out are not walked.
+    at_once: functions that it calls, to be put in as one term.
     """
     plain = cast("types.FunctionType", function)
     if not isinstance(function, types.FunctionType):
         raise Unreadable(f"{function!r} is no plain function")
     check_readable(plain)
+    with ExitStack() as stand_ins:
+        for each in at_once:
+            stand_ins.enter_context(each)
+        return Reading(tuple(_paths(plain, arguments)))
+
+
+def _paths(function: types.FunctionType, arguments: Sequence[Any]) -> list[Path]:
     paths: list[Path] = []
     waiting: list[tuple[bool, ...]] = [()]
     while waiting:
-        fork = _Fork(waiting.pop(), given)
-        result = _run(plain, [_symbolic(argument, fork) for argument in arguments])
+        fork = _Fork(waiting.pop())
+        result = _run(function, [_symbolic(argument, fork) for argument in arguments])
         paths.append(Path(z3.And(fork.conditions), _plain(result)))
         waiting += fork.others
         if len(paths) + len(waiting) > MOST_PATHS:
-            raise Unreadable(f"{plain.__module__}.{plain.__qualname__} has more than {MOST_PATHS} paths")
-    return Reading(tuple(paths))
+            raise Unreadable(f"{function.__module__}.{function.__qualname__} has more than {MOST_PATHS} paths")
+    return paths
 
 
 def fresh(kind: Any, name: str) -> Any:
@@ -115,12 +150,11 @@ def flat(value: Any) -> list[z3.ExprRef]:
 class _Fork:
     """The decisions of one run: those that were asked for, then true wherever that is possible."""
 
-    def __init__(self, wanted: tuple[bool, ...], given: Sequence[z3.BoolRef]) -> None:
+    def __init__(self, wanted: tuple[bool, ...]) -> None:
         self._wanted = wanted
         self._taken: list[bool] = []
         self._solver = z3.Solver()
         self._solver.set("timeout", _FORK_LIMIT_MS)
-        self._solver.add(*given)
         self.conditions: list[z3.BoolRef] = []
         self.others: list[tuple[bool, ...]] = []
 
@@ -183,6 +217,21 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return _like(value, [_plain(part) for part in value])
     return None if value is None else term_of(value)
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, tuple):
+        for part in value:
+            yield from _leaves(part)
+    else:
+        yield value
+
+
+def _filled(shape: Any, leaves: Iterator[z3.ExprRef]) -> Any:
+    """Give a value of the same shape with other numbers."""
+    if isinstance(shape, tuple):
+        return _like(shape, [_filled(part, leaves) for part in shape])
+    return next(leaves)
 
 
 def _like(original: tuple[Any, ...], parts: list[Any]) -> tuple[Any, ...]:

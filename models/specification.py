@@ -20,9 +20,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from failstop.models.formula import Formula
+from failstop.models.reader import AtOnce
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from types import ModuleType
 
 
 class Law(NamedTuple):
@@ -62,8 +64,9 @@ class Specification:
     actions: ``(limits, world, call, ...) -> (world, call) | None`` for a caller's step, ``(limits, world, ...) ->
     world | None`` for one of the environment; None says that it cannot happen. terms: for each field of `totals` the
     function of one call that it sums, zero for a new call and never negative. at_most: pairs of totals of which the
-    first term is never above the second. given: what is taken for granted of the limits. words: names for the numbers
-    of a field, when traces are told. max_depth, callers: how far a search for traces goes.
+    first term is never above the second. given: what is taken for granted of the limits. at_once: functions of a
+    core that are put into the steps as one term, where their paths would multiply. words: names for the numbers of a
+    field, when traces are told. max_depth, callers: how far a search for traces goes.
     """
 
     name: str
@@ -82,6 +85,7 @@ class Specification:
     invariants: Sequence[Invariant] = ()
     laws: Sequence[Law] = ()
     goals: Sequence[Goal] = ()
+    at_once: Sequence[tuple[ModuleType, str]] = ()
     words: Mapping[str, Sequence[str]] = field(default_factory=dict)
     max_depth: int = 8
     callers: int = 3
@@ -97,7 +101,8 @@ class Specification:
             *(each.holds for each in (*self.invariants, *self.laws)),
             *(goal.reached for goal in self.goals),
         )
-        return {function: Formula(function) for function in functions}
+        at_once = [AtOnce(module, name) for module, name in self.at_once]
+        return {function: Formula(function, at_once) for function in functions}
 
     @property
     def about_pairs(self) -> bool:

@@ -38,6 +38,11 @@ class Symbolic:
         self._term = term
         self._forks = forks
 
+    @property
+    def forks(self) -> Forks:
+        """The path that is being read."""
+        return self._forks
+
 
 class Bool(Symbolic):
     """A truth value; ``if`` forks on it."""

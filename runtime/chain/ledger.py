@@ -192,7 +192,7 @@ class Ledger:
         """Record, in full, nano-dollars spent outside of any dispatch; NO_ESTIMATE is all that is left."""
         with self.chain, self.lock:
             if cost == core.NO_ESTIMATE:
-                cost = self._left()
+                cost = max(0, self._left())
             for account in self._path:
                 account.state = core.charge(account.state, account.bounds, cost)
             try:
@@ -251,18 +251,20 @@ class Ledger:
     ) -> list[core.State]:
         """What every account comes to, for the caller to take over; a stop anywhere on the path beats a wait."""
         states = []
-        contended = None
+        verdict, decider, code = core.ADMITTED, self.account, core.ADMITTED
         for account in reversed(self._path):
-            state, verdict = core.admit(account.state, account.bounds, asked, tool, retry, now)
-            if verdict == core.CONTENDED:
-                contended = contended or account
-            elif verdict != core.ADMITTED:
-                self._refuse(account, verdict, state[5], asked, now)
+            state, its_verdict = core.admit(account.state, account.bounds, asked, tool, retry, now)
+            joined = core.joined(verdict, its_verdict)
+            if joined != verdict:
+                verdict, decider, code = joined, account, state[5]
             states.append(state)
-        if owner.closed:
+        verdict = core.unless_closed(verdict, owner.closed)
+        if verdict == core.CLOSED:
             raise closed_stop(owner)
-        if contended is not None:
-            self._keep_out(contended, asked, waiter)
+        if verdict == core.CONTENDED:
+            self._keep_out(decider, asked, waiter)
+        if verdict != core.ADMITTED:
+            self._refuse(decider, verdict, code, asked, now)
         states.reverse()
         return states
 
@@ -270,13 +272,15 @@ class Ledger:
         self, owner: Owner, tool: bool, retry: bool, now: int, waiter: Callable[[], None] | None
     ) -> int:
         """What a call without an estimate takes: the least that any ceiling on its path has left."""
-        states = self._states_after(owner, core.NO_ESTIMATE, tool, retry, now, waiter)
-        pairs = zip(self._path, states, strict=True)
-        return min((s[1] - a.state[1] for a, s in pairs if a.bounds[0] != UNLIMITED), default=core.NO_ESTIMATE)
+        self._states_after(owner, core.NO_ESTIMATE, tool, retry, now, waiter)
+        return self._left()
 
     def _left(self) -> int:
-        limited = [account for account in self._path if account.bounds[0] != UNLIMITED]
-        return max(0, min((a.bounds[0] - a.state[0] - a.state[1] for a in limited), default=0))
+        """What every ceiling on the path has left; NO_CEILING, which is also NO_ESTIMATE, if there is none."""
+        rest = core.NO_CEILING
+        for account in self._path:
+            rest = core.narrower(rest, core.left(account.state, account.bounds))
+        return rest
 
     def _refuse(self, account: Account, verdict: int, code: int, asked: int, now: int) -> NoReturn:
         if account.stop is None:

@@ -35,6 +35,9 @@ CONTENDED = 10
 NO_ESTIMATE = -1
 """As `asked`: the price is unknown, so the call takes all that is left and runs alone among its kind."""
 
+NO_CEILING = -1
+"""As what is left: there is no cost ceiling."""
+
 
 def standing(state: State, bounds: Bounds, now: int) -> int:
     """Say whether a chain is over whatever is asked of it: its halt, TIME once the deadline has passed, or ADMITTED."""
@@ -119,3 +122,36 @@ def stop(state: State, code: int) -> State:
     if halt != ADMITTED:
         return state
     return (committed, reserved, steps, tool_calls, retries, code)
+
+
+def joined(above: int, verdict: int) -> int:
+    """Combine the verdict of all ledgers above with the next one's: a stop beats a wait, the highest stop wins."""
+    if verdict == ADMITTED:
+        return above
+    if above == ADMITTED or above == CONTENDED:
+        return verdict
+    return above
+
+
+def unless_closed(verdict: int, closed: bool) -> int:
+    """Refuse a call of a context that was closed, which no ledger stops."""
+    if closed and (verdict == ADMITTED or verdict == CONTENDED):
+        return CLOSED
+    return verdict
+
+
+def left(state: State, bounds: Bounds) -> int:
+    """What of the cost ceiling is neither spent nor reserved, never below zero; NO_CEILING if there is none."""
+    if bounds[0] < 0:
+        return NO_CEILING
+    rest = bounds[0] - state[0] - state[1]
+    if rest < 0:
+        return 0
+    return rest
+
+
+def narrower(above: int, rest: int) -> int:
+    """The lesser of what is left at all ledgers above and at the next one."""
+    if above < 0 or 0 <= rest < above:
+        return rest
+    return above
