@@ -110,7 +110,7 @@ class Step:
     def _moment(self, world: Any, calls: tuple[Any, ...]) -> _Moment:
         spec = self.spec
         sums = [
-            rest + z3.Sum([spec.formulas[term].term({"call": call}) for call in calls])
+            rest + z3.Sum([spec.formulas[term].term({"limits": self.limits, "call": call}) for call in calls])
             for term, rest in zip(spec.terms, self._rests, strict=True)
         ]
         return _Moment(world, calls, spec.totals(*sums))
@@ -187,8 +187,9 @@ class Proofs:
         step = self._step(spec.actions[0])
         call = step.before.calls[0]
         terms = dict(zip(_fields(spec.totals), (spec.formulas[term] for term in spec.terms), strict=True))
-        now = {name: formula.term({"call": call}) for name, formula in terms.items()}
-        first = [formula.term({"call": spec.new}) == 0 for formula in terms.values()]
+        limits = step.limits
+        now = {name: formula.term({"limits": limits, "call": call}) for name, formula in terms.items()}
+        first = [formula.term({"limits": limits, "call": spec.new}) == 0 for formula in terms.values()]
         ordered = [now[less] <= now[more] for less, more in spec.at_most]
         return prove(z3.And(*first, *(term >= 0 for term in now.values()), *ordered), *step.invariants)
 

@@ -95,8 +95,8 @@ def breaks_law(spec: Specification, law: Law) -> Callable[[], Answer]:
             "limits": now.limits,
             "world": now.before,
             "after": now.after,
-            "total": _total(spec, now.calls_before),
-            "total_after": _total(spec, now.calls_after),
+            "total": _total(spec, now.limits, now.calls_before),
+            "total_after": _total(spec, now.limits, now.calls_after),
             "call": call,
             "call_after": call_after,
         }
@@ -237,15 +237,16 @@ class _Ways:
 
 def _meanings(spec: Specification, names: Mapping[str, Any], now: Situation) -> list[dict[str, Any]]:
     """Everything that a sentence may be about after the last step: the world, each caller, each two callers."""
-    meaning = {"limits": now.limits, "world": now.after, "total": _total(spec, now.calls_after)}
+    meaning = {"limits": now.limits, "world": now.after, "total": _total(spec, now.limits, now.calls_after)}
     calls = now.calls_after
     if "other" in names:
         return [meaning | {"call": a, "other": b} for i, a in enumerate(calls) for j, b in enumerate(calls) if i != j]
     return [meaning | {"call": call} for call in calls] if "call" in names else [meaning]
 
 
-def _total(spec: Specification, calls: tuple[Any, ...]) -> Any:
-    return spec.totals(*(z3.Sum([spec.formulas[term].term({"call": call}) for call in calls]) for term in spec.terms))
+def _total(spec: Specification, limits: Any, calls: tuple[Any, ...]) -> Any:
+    meanings = [{"limits": limits, "call": call} for call in calls]
+    return spec.totals(*(z3.Sum([spec.formulas[term].term(each) for each in meanings]) for term in spec.terms))
 
 
 def _equal(left: list[z3.ExprRef], right: list[z3.ExprRef]) -> list[z3.BoolRef]:

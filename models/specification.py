@@ -63,10 +63,10 @@ class Specification:
 
     actions: ``(limits, world, call, ...) -> (world, call) | None`` for a caller's step, ``(limits, world, ...) ->
     world | None`` for one of the environment; None says that it cannot happen. terms: for each field of `totals` the
-    function of one call that it sums, zero for a new call and never negative. at_most: pairs of totals of which the
-    first term is never above the second. given: what is taken for granted of the limits. at_once: functions of a
-    core that are put into the steps as one term, where their paths would multiply. words: names for the numbers of a
-    field, when traces are told. max_depth, callers: how far a search for traces goes.
+    function of one call, and of the limits, that it sums: zero for a new call and never negative. at_most: pairs of
+    totals of which the first term is never above the second. given: what is taken for granted of the limits. at_once:
+    functions of a core that are put into the steps as one term, where their paths would multiply. words: names for the
+    numbers of a field, when traces are told. max_depth, callers: how far a search for traces goes.
     """
 
     name: str
@@ -109,14 +109,14 @@ class Specification:
         """Whether any invariant speaks of two callers."""
         return any("other" in self.formulas[invariant.holds].parameters for invariant in self.invariants)
 
-    def total_of(self, calls: Iterable[Any]) -> Any:
+    def total_of(self, limits: Any, calls: Iterable[Any]) -> Any:
         """Sum up the callers; plain values."""
-        known = list(calls)
-        return self.totals(*(sum(term(call) for call in known) for term in self.terms))
+        meanings = [{"limits": limits, "call": call} for call in calls]
+        return self.totals(*(sum(self.formulas[term].on(each) for each in meanings) for term in self.terms))
 
     def broken(self, limits: Any, world: Any, calls: Sequence[Any]) -> list[str]:
         """Name the invariants that these plain values break: the monitor of a real run."""
-        meaning = {"limits": limits, "world": world, "total": self.total_of(calls)}
+        meaning = {"limits": limits, "world": world, "total": self.total_of(limits, calls)}
         return [
             self.formulas[invariant.holds].sentence
             for invariant in self.invariants

@@ -37,7 +37,7 @@ def told(spec: Specification, trace: Trace, last_line: str) -> str:
     """Tell a trace: one line a step with the state after it; `last_line` says what was broken, if anything was."""
     first = _fields(spec, trace.limits)
     lines = [f"with {first}"] if first else []
-    lines.append(f"0. start: {_state(spec, trace.start, ())}")
+    lines.append(f"0. start: {_state(spec, trace.limits, trace.start, ())}")
     calls = (spec.new,) * (len(trace.steps[0].calls) if trace.steps else 0)
     for number, step in enumerate(trace.steps, start=1):
         lines.append(f"{number}. {_who(step)}{_what(spec, step)}")
@@ -46,7 +46,7 @@ def told(spec: Specification, trace: Trace, last_line: str) -> str:
             for caller, (before, after) in enumerate(zip(calls, step.calls, strict=True))
             if before != after
         ]
-        lines.append(f"     {'; '.join([_state(spec, step.world, step.calls), *changed])}")
+        lines.append(f"     {'; '.join([_state(spec, trace.limits, step.world, step.calls), *changed])}")
         calls = step.calls
     return "\n".join([*lines, last_line] if last_line else lines)
 
@@ -77,8 +77,8 @@ def _what(spec: Specification, step: Taken) -> str:
     return f"{sentence[0].lower()}{sentence[1:]}{f' ({chosen})' if chosen else ''}"
 
 
-def _state(spec: Specification, world: Any, calls: tuple[Any, ...]) -> str:
-    totals = spec.total_of(calls)
+def _state(spec: Specification, limits: Any, world: Any, calls: tuple[Any, ...]) -> str:
+    totals = spec.total_of(limits, calls)
     return ", ".join(part for part in (_fields(spec, world), _fields(spec, totals)) if part)
 
 
