@@ -1,6 +1,6 @@
 """Put the contracts to CrossHair and say what came of each: confirmed, inconclusive or a counterexample.
 
-    python -m failstop.models.crosshair_run [seconds for each contract]
+    python -m failstop.models.crosshair_run [seconds for each contract]     # pip install 'failstop[check]'
 
 CrossHair models Python and its models have gaps, so a counterexample counts only if plain Python, called with the same
 arguments, breaks the contract too. Everything else that is no confirmation is inconclusive: time that ran out, a

@@ -173,6 +173,44 @@ def a_release_undoes_an_admission(
     return verdict != ledger.ADMITTED or ledger.release(after, after[1] - state[1], tool, retry) == state
 
 
+def what_is_left_is_what_fits(state: ledger.State, max_cost: int, asked: int) -> bool:
+    """A chain without other ceilings admits exactly what it says is left.
+
+    pre: state[5] == ledger.ADMITTED and asked >= 0
+    pre: 0 <= state[0] + state[1] <= max_cost
+    post: _
+    """
+    bounds = (max_cost, -1, -1, -1, -1)
+    admitted = ledger.admit(state, bounds, asked, False, False, 0)[1] == ledger.ADMITTED
+    return admitted == (asked <= ledger.left(state, bounds))
+
+
+def the_narrowest_ceiling_of_a_path_counts(above: int, rest: int, asked: int) -> bool:
+    """What fits into the lesser of two rests fits into both; no ceiling is no rest.
+
+    pre: above >= ledger.NO_CEILING and rest >= ledger.NO_CEILING and asked >= 0
+    post: _
+    """
+    both = ledger.narrower(above, rest)
+    fits = (above < 0 or asked <= above) and (rest < 0 or asked <= rest)
+    return (both < 0 or asked <= both) == fits
+
+
+def one_refusal_of_a_path_is_a_refusal(above: int, verdict: int) -> bool:
+    """A call is admitted if every ledger admits it, waits if none stops it, and is told the highest stop.
+
+    pre: ledger.ADMITTED <= above <= ledger.CONTENDED and ledger.ADMITTED <= verdict <= ledger.CONTENDED
+    post: _
+    """
+    both = ledger.joined(above, verdict)
+    no_stops = (ledger.ADMITTED, ledger.CONTENDED)
+    if above not in no_stops:
+        return both == above
+    if verdict not in no_stops:
+        return both == verdict
+    return both == max(above, verdict)
+
+
 def a_budget_keeps_its_limit(state: budget.State, limit: int, amount: int) -> bool:
     """Whether spent at once or held first; a hold without an estimate included.
 

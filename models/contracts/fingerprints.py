@@ -7,8 +7,14 @@ confirmed are about flags and about the places of a list of values, where every 
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING, TypeVar
 
 from failstop.runtime.audit import canonical
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Value = TypeVar("Value")
 
 NAMES = ("a", "A", "a ", "1", "$a", "$$a", '"', "\u00e9")
 """Names of tools and arguments that are easily taken for one another."""
@@ -41,7 +47,8 @@ def another_argument_is_another_fingerprint(one: int, other: int) -> bool:
     pre: 0 <= one < other < len(DIFFERENT)
     post: _
     """
-    return canonical.fingerprint("tool", [DIFFERENT[one]]) != canonical.fingerprint("tool", [DIFFERENT[other]])
+    given, also_given = [_at(one, DIFFERENT)], [_at(other, DIFFERENT)]
+    return canonical.fingerprint("tool", given) != canonical.fingerprint("tool", also_given)
 
 
 def another_tool_is_another_fingerprint(one: int, other: int) -> bool:
@@ -50,7 +57,7 @@ def another_tool_is_another_fingerprint(one: int, other: int) -> bool:
     pre: 0 <= one < other < len(NAMES)
     post: _
     """
-    return canonical.fingerprint(NAMES[one], {"flag": True}) != canonical.fingerprint(NAMES[other], {"flag": True})
+    return canonical.fingerprint(_at(one, NAMES), {}) != canonical.fingerprint(_at(other, NAMES), {})
 
 
 def another_name_is_another_text(one: int, other: int) -> bool:
@@ -59,7 +66,7 @@ def another_name_is_another_text(one: int, other: int) -> bool:
     pre: 0 <= one < other < len(NAMES)
     post: _
     """
-    return canonical.canonical({NAMES[one]: True}) != canonical.canonical({NAMES[other]: True})
+    return canonical.canonical({_at(one, NAMES): True}) != canonical.canonical({_at(other, NAMES): True})
 
 
 def another_flag_is_another_fingerprint(one: tuple[bool, bool], other: tuple[bool, bool]) -> bool:
@@ -87,3 +94,11 @@ def arguments_as_json_text_are_the_arguments(first: bool, second: bool) -> bool:
     given = {"path": first, "limit": second}
     written = f'{{ "limit": {json.dumps(second)},  "path": {json.dumps(first)} }}'
     return canonical.fingerprint("tool", given) == canonical.fingerprint("tool", written)
+
+
+def _at(place: int, values: Sequence[Value]) -> Value:
+    """Choose a value by comparisons, each a path: CrossHair would index with a number that it has not decided on."""
+    for index, value in enumerate(values):
+        if index == place:
+            return value
+    raise IndexError(place)

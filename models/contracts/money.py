@@ -1,14 +1,14 @@
 """Dollars become nano-dollars: a cost is rounded up, a ceiling down, and what is no amount is refused (G1, G6).
 
 Two things at the door make CrossHair pick one value where it could reason about all: a number is copied by its base
-type's own method, and a refusal spells the value. Where a contract is about the arithmetic behind them, `_behind_the_door`
-runs the real code without the two. The contracts about floats, decimals and text use the door as it is.
+type's own method, and a refusal spells the value. Where a contract is about the arithmetic behind them, the real code
+is run by `_behind_the_door` without the two. The contracts about floats, decimals and text use the door as it is.
 """
 
 from __future__ import annotations
 
 import math
-from decimal import Decimal
+from decimal import Decimal  # noqa: TC003 - CrossHair reads annotations as it runs
 from fractions import Fraction
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -107,17 +107,18 @@ def no_float_is_charged_below_its_value(amount: float) -> bool:
     return up is not None and exact <= up < exact + 1 and (down is None or exact - 1 < down <= exact)
 
 
-def no_decimal_is_charged_below_its_value(digits: int, exponent: int) -> bool:
-    """Whatever the precision of the context is.
+def no_decimal_is_charged_below_its_value(amount: Decimal) -> bool:
+    """Nor given as a ceiling above it, whatever the precision of the context is.
 
-    pre: 0 <= digits < 10**40
-    pre: -30 <= exponent <= 8
     post: _
     """
-    amount = Decimal(f"{digits}E{exponent}")
-    up = _read(money.nano_up, amount)
+    up, down = _read(money.nano_up, amount), _read(money.nano_down, amount)
+    if not amount.is_finite() or amount < 0:
+        return up is None and down is None
+    if amount > money.MAX_CEILING:
+        return down is None
     exact = Fraction(amount) * money.NANO_PER_USD
-    return up is not None and exact <= up < exact + 1
+    return up is not None and exact <= up < exact + 1 and (down is None or exact - 1 < down <= exact)
 
 
 def text_is_an_amount_or_refused(text: str) -> bool:

@@ -92,7 +92,12 @@ BUGS = [
         "return (committed + cost, reserved - held",
         "return (committed + min(cost, held), reserved - held",
     ),
-    ("admission.a_cost_within_its_hold_stops_nothing", LEDGER, "if cost > held and bounds", "if cost >= held and bounds"),
+    (
+        "admission.a_cost_within_its_hold_stops_nothing",
+        LEDGER,
+        "if cost > held and bounds",
+        "if cost >= held and bounds",
+    ),
     (
         "admission.a_charge_above_the_ceiling_stops_the_chain",
         LEDGER,
@@ -101,6 +106,24 @@ BUGS = [
     ),
     ("admission.the_first_reason_stays", LEDGER, "    if halt != ADMITTED:\n        return state\n", ""),
     ("admission.a_release_undoes_an_admission", LEDGER, "retries = retries - 1", "pass"),
+    (
+        "admission.what_is_left_is_what_fits",
+        LEDGER,
+        "rest = bounds[0] - state[0] - state[1]",
+        "rest = bounds[0] - state[0]",
+    ),
+    (
+        "admission.the_narrowest_ceiling_of_a_path_counts",
+        LEDGER,
+        "if above < 0 or 0 <= rest < above:",
+        "if rest < above:",
+    ),
+    (
+        "admission.one_refusal_of_a_path_is_a_refusal",
+        LEDGER,
+        "    if above == ADMITTED or above == CONTENDED:\n        return verdict\n",
+        "    if above == ADMITTED:\n        return verdict\n",
+    ),
     ("admission.a_budget_keeps_its_limit", BUDGET, "limit < spent + reserved + amount", "limit < spent + amount"),
     ("admission.a_shut_budget_admits_nothing", BUDGET, "if shut or 0 <= limit", "if 0 <= limit"),
     (
@@ -148,7 +171,12 @@ BUGS = [
         "return state, ADMITTED, NO_PERMIT\n",
     ),
     ("breaker.a_stale_report_changes_nothing", BREAKER, "if permit != generation or mode", "if mode"),
-    ("breaker.an_open_breaker_believes_no_report", BREAKER, "permit != generation or mode == OPEN", "permit != generation"),
+    (
+        "breaker.an_open_breaker_believes_no_report",
+        BREAKER,
+        "permit != generation or mode == OPEN",
+        "permit != generation",
+    ),
     (
         "breaker.only_the_probes_success_closes",
         BREAKER,
@@ -254,7 +282,7 @@ BUGS = [
 def judgements() -> dict[str, Judgement]:
     """Judge what runs; a contract that is confirmed ends long before its time, the searches take all of theirs."""
     finished = [contract for name, contract in CONTRACTS.items() if name not in UNFINISHED]
-    judged = judge_all(finished, seconds=60) + judge_all([CONTRACTS[name] for name in sorted(UNFINISHED)], seconds=2)
+    judged = judge_all(finished, seconds=30) + judge_all([CONTRACTS[name] for name in sorted(UNFINISHED)], seconds=2)
     return {judgement.contract: judgement for judgement in judged}
 
 
