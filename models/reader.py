@@ -1,8 +1,8 @@
 """Reads a pure function: runs it on symbolic values once for every path through it, and merges what came out.
 
-The function that is read is the one that runs. Its paths are told apart by the decisions taken at each fork; a fork
-that only one way can be taken at is no fork. That the paths cover everything and never overlap is a question of its
-own for the solver, see `exhaustive` and `disjoint`.
+The function that is read is the one that runs. Its paths are told apart by the decisions taken at each fork. Nothing is
+given out before the solver has said that the paths cover everything and never overlap: a hole in a reading would be a
+hole in every proof that rests on it, and nobody would see it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args, get_origin, get_type_hint
 
 import z3
 
+from failstop.models.claim import PROVED, prove
 from failstop.models.readable import check_readable, is_record
 from failstop.models.symbolic import Bool, Int, Symbolic, Unreadable, term_of
 
@@ -103,7 +104,11 @@ def read(function: Callable[..., Any], arguments: Sequence[Any], at_once: Sequen
     with ExitStack() as stand_ins:
         for each in at_once:
             stand_ins.enter_context(each)
-        return Reading(tuple(_paths(plain, arguments)))
+        reading = Reading(tuple(_paths(plain, arguments)))
+    for claim, what in ((reading.exhaustive, "do not cover every case"), (reading.disjoint, "overlap")):
+        if prove(claim).status != PROVED:
+            raise Unreadable(f"{plain.__module__}.{plain.__qualname__}: the {len(reading.paths)} paths {what}")
+    return reading
 
 
 def _paths(function: types.FunctionType, arguments: Sequence[Any]) -> list[Path]:
@@ -166,10 +171,9 @@ class _Fork:
         if position < len(self._wanted):
             return self._take(condition, self._wanted[position])
         if not self._is_possible(condition):
-            return False
-        if not self._is_possible(z3.Not(condition)):
-            return True
-        self.others.append((*self._taken, False))
+            return self._take(condition, False)
+        if self._is_possible(z3.Not(condition)):
+            self.others.append((*self._taken, False))
         return self._take(condition, True)
 
     def _is_possible(self, condition: z3.BoolRef) -> bool:

@@ -473,5 +473,6 @@ LEDGER = Specification(
         Goal("G2", the_tool_calls_are_reached),
         Goal("T5", the_retries_are_reached),
     ),
+    at_once=((core, "admit"),),
     words={"phase": ("new", "admitted", "running", "ended", "released", "refused")},
 )
