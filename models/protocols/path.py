@@ -132,5 +132,6 @@ PATH = Specification(
     ),
     laws=(Law("halt", a_stop_is_told_of_a_closed_context_too, (answer,)),),
     goals=(Goal("happy-path", all_let_through), Goal("halt", one_stops_where_another_waits)),
+    at_once=((core, "joined"), (core, "narrower")),
     callers=1,
 )
