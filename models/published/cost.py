@@ -1,8 +1,8 @@
 """Cost as published (G1, T3): what a call cost is checked after it ran, and what passes the ceiling is not recorded.
 
 Modelled: a chain context that refuses at entry once it is aborted, and `_commit_cost` as it is printed. The paper
-bounds the costs that providers report; here they report each call in full and at once, so reported and billed are the same.
-By its own definition the total cost of a chain is the sum of the costs of its calls, recorded or not. It names a
+bounds the costs that providers report; here they report each call in full and at once, so reported and billed are the
+same. By its own definition the total cost of a chain is the sum of the costs of its calls, recorded or not. It names a
 protocol that reserves first among later work and does not describe it; that one is not meant here.
 """
 

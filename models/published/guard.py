@@ -1,8 +1,8 @@
 """The step guard as published (G2): it counts first and then checks, lest the ceiling be passed by one.
 
 Modelled: `AgentStepGuard.step` as it is printed, one locked step, beside the order that the paper warns of: check
-first, then count, both under one lock. How many steps that makes depends on when the agent asks, which the paper does not
-show. Asked before each step, as T6 has it of every check and as the package's example does, it admits one step less
+first, then count, both under one lock. How many steps that makes depends on when the agent asks, which the paper does
+not show. Asked before each step, as T6 has it of every check and as the package's example does, it admits one step less
 than its ceiling, and the other order admits exactly the ceiling. Asked after each step, it is exact, and the other
 order admits one too many, as the paper says.
 """
