@@ -4,9 +4,10 @@ Modelled: each method as one locked step. The paper prints the way out of OPEN a
 recorded it does not show, so that is taken from the version of the package that it is about (3.4.2): any success or
 failure is counted for the state of that moment, whichever request it belongs to, and frees the slot. A caller may go
 away without a result: cancelled, killed, or denied by a later policy after the breaker has let it through; the paper
-says nothing of those. In `WALL_CLOCK` the clock may also be set, since what the paper prints is `time.time()` (the package reads a
-monotonic clock). Of the time of the last failure only what the clock has moved on since matters, so that is what is
-kept. G4 itself is proved where the clock is not set, and so is that each HALF_OPEN state lets one request through.
+says nothing of those. In `WALL_CLOCK` the clock may also be set, since what the paper prints is `time.time()` (the
+package reads a monotonic clock). Of the time of the last failure only what has passed since then matters, so that is
+what is kept. Where the clock is not set, G4 itself is proved, and so is that each HALF_OPEN state lets one request
+through. That one request at a time tests, which is what the slot is for, and that it decides, do not follow from that.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ class Limits(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """What the budget keeps, and ghosts: how often the last action was dispatched in a row, and whether the run stopped."""
+    """What the budget keeps, and ghosts: how often the last action was dispatched in a row, whether the run stopped."""
 
     repeats: int
     last: int
