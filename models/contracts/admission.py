@@ -98,25 +98,28 @@ def what_fits_is_admitted(
     return ledger.admit(state, bounds, asked, tool, retry, now)[1] == ledger.ADMITTED
 
 
-def calls_in_flight_alone_halt_nothing(state: ledger.State, max_cost: int, asked: int) -> bool:
-    """What would fit if all calls in flight cost nothing is not refused for good.
+def only_what_can_never_fit_is_refused_for_good(state: ledger.State, max_cost: int, asked: int) -> bool:
+    """What would fit if all calls in flight cost nothing may come again.
 
-    pre: state[5] == ledger.ADMITTED and state[0] >= 0 and state[1] >= 0
-    pre: 0 <= asked and state[0] + asked <= max_cost
+    pre: state[5] == ledger.ADMITTED and state[1] >= 0
+    pre: asked >= 0 and max_cost >= 0
     post: _
     """
     verdict = ledger.admit(state, (max_cost, -1, -1, -1, -1), asked, False, False, 0)[1]
-    return verdict in {ledger.ADMITTED, ledger.CONTENDED}
+    return (verdict == ledger.COST) == (state[0] + asked > max_cost)
 
 
 def an_unknown_price_runs_alone(state: ledger.State, max_cost: int) -> bool:
-    """Admitted under a ceiling without an estimate, it holds all that is left, and nothing else is held.
+    """Under a ceiling it holds all that is left, and is admitted if that is something and nothing else is held.
 
+    pre: state[5] == ledger.ADMITTED
     pre: max_cost >= 0 and state[1] >= 0
     post: _
     """
     after, verdict = ledger.admit(state, (max_cost, -1, -1, -1, -1), ledger.NO_ESTIMATE, False, False, 0)
-    return verdict != ledger.ADMITTED or (state[1] == 0 and after[1] > 0 and after[0] + after[1] == max_cost)
+    admitted = verdict == ledger.ADMITTED
+    holds_all = after[1] > 0 and after[0] + after[1] == max_cost
+    return admitted == (state[1] == 0 and state[0] < max_cost) and (holds_all or not admitted)
 
 
 def a_cost_is_charged_in_full(state: ledger.State, bounds: ledger.Bounds, held: int, cost: int) -> bool:
@@ -140,14 +143,14 @@ def a_cost_within_its_hold_stops_nothing(state: ledger.State, bounds: ledger.Bou
 
 
 def a_charge_above_the_ceiling_stops_the_chain(state: ledger.State, bounds: ledger.Bounds, cost: int) -> bool:
-    """It is recorded in full, and a chain that it leaves running is within its ceiling.
+    """It is recorded in full, and one that stays within the ceiling stops nothing.
 
-    pre: bounds[0] >= 0
+    pre: state[5] == ledger.ADMITTED
     post: _
     """
     after = ledger.charge(state, bounds, cost)
-    within = after[0] + after[1] <= bounds[0]
-    return after[:5] == (state[0] + cost, *state[1:5]) and (within or after[5] != ledger.ADMITTED)
+    within = bounds[0] < 0 or after[0] + after[1] <= bounds[0]
+    return after == (state[0] + cost, *state[1:5], ledger.ADMITTED if within else ledger.OVERRUN)
 
 
 def the_first_reason_stays(state: ledger.State, bounds: ledger.Bounds, held: int, cost: int, code: int) -> bool:
@@ -211,6 +214,17 @@ def one_refusal_of_a_path_is_a_refusal(above: int, verdict: int) -> bool:
     return both == max(above, verdict)
 
 
+def a_closed_context_admits_nothing(verdict: int, closed: bool) -> bool:
+    """A stop of its ledgers is told all the same, and an open context changes no verdict.
+
+    post: _
+    """
+    told = ledger.unless_closed(verdict, closed)
+    if closed and verdict in (ledger.ADMITTED, ledger.CONTENDED):
+        return told == ledger.CLOSED
+    return told == verdict
+
+
 def a_budget_keeps_its_limit(state: budget.State, limit: int, amount: int) -> bool:
     """Whether spent at once or held first; a hold without an estimate included.
 
@@ -243,6 +257,60 @@ def a_refused_budget_is_shut(state: budget.State, limit: int, amount: int) -> bo
     return held == 0 and (after == state if verdict == budget.CONTENDED else after == (*state[:3], True))
 
 
+def a_budget_spends_what_fits(state: budget.State, limit: int, amount: int) -> bool:
+    """In full and beside what is held; what does not fit is recorded nowhere and shuts it.
+
+    pre: not state[3]
+    post: _
+    """
+    spent, reserved, calls, _ = state
+    fits = limit < 0 or spent + reserved + amount <= limit
+    wanted = (spent + amount, reserved, calls + 1, False) if fits else (spent, reserved, calls, True)
+    return budget.spend(state, limit, amount) == wanted
+
+
+def a_budget_holds_what_fits(state: budget.State, limit: int, asked: int) -> bool:
+    """What other holds alone keep out may come again; what can never fit shuts it.
+
+    pre: not state[3]
+    pre: asked >= 0 and state[1] >= 0
+    post: _
+    """
+    spent, reserved, calls, _ = state
+    if limit < 0 or spent + reserved + asked <= limit:
+        wanted = (spent, reserved + asked, calls, False), budget.ADMITTED, asked
+    elif spent + asked <= limit:
+        wanted = state, budget.CONTENDED, 0
+    else:
+        wanted = (spent, reserved, calls, True), budget.REFUSED, 0
+    return budget.hold(state, limit, asked) == wanted
+
+
+def an_unknown_price_takes_what_is_left_of_a_budget(state: budget.State, limit: int) -> bool:
+    """It waits for other holds, and is refused if nothing is left.
+
+    pre: not state[3]
+    pre: limit >= 0 and state[1] >= 0
+    post: _
+    """
+    _, verdict, held = budget.hold(state, limit, budget.NO_ESTIMATE)
+    if state[1] > 0:
+        return (verdict, held) == (budget.CONTENDED, 0)
+    left = limit - state[0]
+    return (verdict, held) == ((budget.ADMITTED, left) if left > 0 else (budget.REFUSED, 0))
+
+
+def a_hold_becomes_what_the_call_cost(state: budget.State, limit: int, held: int, cost: int) -> bool:
+    """In full; a cost above it shuts a limited budget, and a call that never began costs nothing.
+
+    post: _
+    """
+    spent, reserved, calls, shut = state
+    settled = (spent + cost, reserved - held, calls + 1, shut or (cost > held and limit >= 0))
+    released = (spent, reserved - held, calls, shut)
+    return budget.settle(state, limit, held, cost) == settled and budget.release(state, held) == released
+
+
 def a_started_run_fits_its_quota(state: quota.State, limits: quota.Limits, asked: int) -> bool:
     """Runs stay within the hour's and money within the day's; a refusal changes nothing.
 
@@ -259,6 +327,44 @@ def a_started_run_fits_its_quota(state: quota.State, limits: quota.Limits, asked
         and (limits[0] < 0 or after[1] <= limits[0])
         and (limits[1] < 0 or after[3] + after[4] <= limits[1])
     )
+
+
+def a_run_that_fits_is_started(state: quota.State, limits: quota.Limits, asked: int) -> bool:
+    """What runs in flight alone keep out may come again; with no money left, the day is over for it.
+
+    pre: asked >= quota.NO_BOUND and state[4] >= 0
+    pre: limits[0] < 0 or state[1] < limits[0]
+    post: _
+    """
+    _, verdict, held = quota.start(state, limits, asked)
+    spent, reserved, most = state[3], state[4], limits[1]
+    least = 1 if asked < 0 else asked
+    if most < 0:
+        return verdict == quota.STARTED and held == max(asked, 0)
+    if spent + reserved + least <= most:
+        return verdict == quota.STARTED and held == (most - spent - reserved if asked < 0 else asked)
+    return held == 0 and verdict == (quota.CONTENDED if spent + least <= most else quota.SPEND)
+
+
+def a_start_after_which_nothing_ran_is_undone(state: quota.State, limits: quota.Limits, asked: int, hour: int) -> bool:
+    """In the same hour and day it is as if nothing had been; a run of another hour is not given back.
+
+    post: _
+    """
+    after, verdict, held = quota.start(state, limits, asked)
+    if verdict != quota.STARTED:
+        return True
+    released = quota.release(after, hour, state[2], held)
+    return released == (state if hour == state[0] else (state[0], state[1] + 1, *state[2:]))
+
+
+def a_run_is_charged_in_full_to_its_day(state: quota.State, held: int, cost: int) -> bool:
+    """In the place of what it held.
+
+    post: _
+    """
+    hour, runs, day, spent, reserved = state
+    return quota.settle(state, day, held, cost) == (hour, runs, day, spent + cost, reserved - held)
 
 
 def windows_only_move_forward(state: quota.State, hour: int, day: int) -> bool:
@@ -282,10 +388,18 @@ def a_day_that_is_over_is_closed(state: quota.State, hour: int, day: int, held: 
 
 
 def steps_are_admitted_up_to_exactly_their_limit(taken: int, limit: int) -> bool:
-    """The last step is admitted and the one after it is not.
+    """The last step is admitted and the one after it is not; without a limit every one is.
 
-    pre: limit >= 0
     post: _
     """
     after, admitted = steps.step(taken, limit)
-    return admitted == (taken < limit) and after == taken + admitted
+    return admitted == (limit < 0 or taken < limit) and after == taken + admitted
+
+
+def a_step_is_given_back_once(taken: int) -> bool:
+    """And never more of them than were taken.
+
+    pre: taken >= 0
+    post: _
+    """
+    return steps.give_back(taken) == max(taken - 1, 0)

@@ -68,3 +68,15 @@ def a_jittered_wait_stays_within_its_jitter(backoff: int, bounds: retry.Bounds, 
     wait = retry.jittered(backoff, bounds, jitter, draw)
     spread = backoff * jitter // retry.UNIT
     return backoff - spread <= wait <= backoff + spread and wait <= bounds[1]
+
+
+def jitter_reaches_both_ends(backoff: int, bounds: retry.Bounds, jitter: int) -> bool:
+    """The least draw waits the shortest time and the greatest the longest that the maximum allows.
+
+    pre: 0 <= backoff <= bounds[1]
+    pre: 0 <= jitter <= retry.UNIT
+    post: _
+    """
+    spread = backoff * jitter // retry.UNIT
+    shortest, longest = (retry.jittered(backoff, bounds, jitter, draw) for draw in (0, retry.UNIT))
+    return shortest == backoff - spread and longest == min(backoff + spread, bounds[1])

@@ -75,7 +75,7 @@ BUGS = [
         "elif committed + reserved + asked >= max_cost:",
     ),
     (
-        "admission.calls_in_flight_alone_halt_nothing",
+        "admission.only_what_can_never_fit_is_refused_for_good",
         LEDGER,
         "        if committed + asked > max_cost:",
         "        if committed + reserved + asked > max_cost:",
@@ -137,6 +137,55 @@ BUGS = [
     ("admission.a_day_that_is_over_is_closed", QUOTA, "    if day != last_day:\n        return state\n", ""),
     ("admission.steps_are_admitted_up_to_exactly_their_limit", STEPS, "0 <= limit <= taken", "0 <= limit < taken"),
     (
+        "admission.a_closed_context_admits_nothing",
+        LEDGER,
+        "if closed and (verdict == ADMITTED or verdict == CONTENDED):",
+        "if closed and verdict == ADMITTED:",
+    ),
+    (
+        "admission.a_budget_spends_what_fits",
+        BUDGET,
+        "return (spent + amount, reserved, calls + 1",
+        "return (spent, reserved, calls + 1",
+    ),
+    (
+        "admission.a_budget_holds_what_fits",
+        BUDGET,
+        "        if spent + asked > limit:",
+        "        if spent + asked >= limit:",
+    ),
+    (
+        "admission.an_unknown_price_takes_what_is_left_of_a_budget",
+        BUDGET,
+        "        if reserved > 0:\n            return state, CONTENDED, 0\n",
+        "",
+    ),
+    (
+        "admission.a_hold_becomes_what_the_call_cost",
+        BUDGET,
+        "return (spent + cost, reserved - held, calls + 1",
+        "return (spent + cost, reserved - cost, calls + 1",
+    ),
+    (
+        "admission.a_run_that_fits_is_started",
+        QUOTA,
+        "if spent + least > max_spend:",
+        "if spent + reserved + least > max_spend:",
+    ),
+    (
+        "admission.a_start_after_which_nothing_ran_is_undone",
+        QUOTA,
+        "    if hour == last_hour:",
+        "    if hour >= last_hour:",
+    ),
+    (
+        "admission.a_run_is_charged_in_full_to_its_day",
+        QUOTA,
+        "spent + cost, reserved - held",
+        "spent + held, reserved - held",
+    ),
+    ("admission.a_step_is_given_back_once", STEPS, "    if taken > 0:", "    if taken >= 0:"),
+    (
         "backoff.a_backoff_is_never_above_its_maximum",
         RETRY,
         "    if doubled > max_backoff:\n        doubled = max_backoff\n",
@@ -152,6 +201,7 @@ BUGS = [
         "    if high > max_backoff:\n        high = max_backoff\n",
         "",
     ),
+    ("backoff.jitter_reaches_both_ends", RETRY, "low = backoff - backoff * jitter // UNIT", "low = backoff"),
     (
         "breaker.an_open_breaker_denies_until_it_has_cooled_down",
         BREAKER,
