@@ -84,7 +84,7 @@ def solve(*constraints: z3.BoolRef, tell: Callable[[z3.ModelRef], str] = str) ->
 
 
 def all_of(answers: list[Answer]) -> Answer:
-    """Combine the answers of several questions that make one claim: the worst one counts; raises ValueError for none."""
+    """Combine the answers to the questions of one claim: the worst one counts; raises ValueError for none."""
     if not answers:
         raise ValueError("no answer to combine; nothing was asked")
     order = (PROVED, UNKNOWN, REFUTED)

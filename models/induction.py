@@ -1,15 +1,16 @@
 """Proves that invariants are inductive and that steps obey the laws, for any number of callers.
 
-An invariant about callers means all of them. One step is taken by one caller, so few stand for all: the one who acts and
-another who may be anyone, or two others where an invariant speaks of two. A total over all callers is split into the terms of these and a rest, about which
-nothing is known but what `sums` proves of every such rest: that it is not negative, and that it keeps the order of two
-totals whose terms are ordered. So nothing here depends on how many callers there are.
+An invariant about callers means all of them. One step is taken by one caller, so few stand for all: the one who acts,
+and another who may be anyone (two others where an invariant speaks of two). A total over all callers is split into the
+terms of these and a rest, about which nothing is known but what `sums` proves of every such rest: that it is not
+negative, and that it keeps the order of two totals whose terms are ordered. So nothing here depends on how many callers
+there are.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import z3
@@ -127,9 +128,9 @@ class Proofs:
         """Give every claim: invariants, laws, totals that may be split, actions and goals that are reachable."""
         spec = self._spec
         for invariant in spec.invariants:
-            yield self._claim(invariant.guarantee, "invariant", invariant.holds, lambda i=invariant: self._invariant(i))
+            yield self._claim(invariant.guarantee, "invariant", invariant.holds, partial(self._invariant, invariant))
         for law in spec.laws:
-            yield self._claim(law.guarantee, "law", law.holds, lambda each=law: self._law(each))
+            yield self._claim(law.guarantee, "law", law.holds, partial(self._law, law))
         if spec.terms:
             sentence = "every total starts at zero, and no caller's part of it is ever negative"
             yield Claim(spec.invariants[0].guarantee, spec.whose, spec.name, "totals", sentence, self._totals)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import types
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast, get_args, get_origin, get_type_hints
 
 import z3
@@ -22,16 +22,23 @@ from failstop.models.symbolic import Bool, Int, Symbolic, Unreadable, term_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from failstop.models.symbolic import Forks
+
 MOST_PATHS = 5000
 _FORK_LIMIT_MS = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """One way through the function: when it is taken, and what it gives (plain values, terms, tuples of them)."""
+    """One way through the function: the condition and the way of each fork, and what it gives, in terms."""
 
-    condition: z3.BoolRef
+    forks: tuple[tuple[z3.BoolRef, bool], ...]
     result: Any
+
+    @property
+    def condition(self) -> z3.BoolRef:
+        """When this way is taken."""
+        return z3.And([condition if way else z3.Not(condition) for condition, way in self.forks])
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +60,15 @@ class Reading:
     @property
     def possible(self) -> z3.BoolRef:
         """When the function gives a result and not None, which an action says when it cannot happen."""
-        return z3.Or([path.condition for path in self.paths if path.result is not None])
+        return _tree([(path.forks, z3.BoolVal(path.result is not None)) for path in self.paths])
 
     @property
     def leaves(self) -> list[z3.ExprRef]:
         """Each number of the result, in order, as one term; meaningless where the function gives None."""
-        rows = [(path.condition, flat(path.result)) for path in self.paths if path.result is not None]
+        rows = [(path.forks, flat(path.result)) for path in self.paths if path.result is not None]
         if len({len(leaves) for _, leaves in rows}) > 1:
             raise Unreadable("the paths give results of different shapes")
-        columns = zip(*(leaves for _, leaves in rows), strict=True)
-        return [_chosen([condition for condition, _ in rows], list(column)) for column in columns]
+        return [_tree([(forks, leaves[column]) for forks, leaves in rows]) for column in range(len(rows[0][1]))]
 
 
 class AtOnce:
@@ -76,14 +82,19 @@ class AtOnce:
         self._name = name
         self._function = getattr(module, name)
         self._arguments = [fresh(kind, f"{name}.{each}") for each, kind in parameters(self._function).items()]
-        self._reading = read(self._function, self._arguments)
+
+    @cached_property
+    def _read(self) -> tuple[Any, list[z3.ExprRef]]:
+        """The shape of the result, and its leaves; read when the function is first met."""
+        reading = read(self._function, self._arguments)
+        return reading.paths[0].result, reading.leaves
 
     def __call__(self, *given: Any) -> Any:
         """Give the result for these arguments, one of which at least is symbolic."""
         fork = next(leaf.forks for leaf in _leaves(given) if isinstance(leaf, Symbolic))
         pairs = list(zip(flat(tuple(self._arguments)), flat(_plain(given)), strict=True))
-        leaves = iter([z3.substitute(leaf, *pairs) for leaf in self._reading.leaves])
-        return _symbolic(_filled(self._reading.paths[0].result, leaves), fork)
+        shape, leaves = self._read
+        return _symbolic(_filled(shape, iter([z3.substitute(leaf, *pairs) for leaf in leaves])), fork)
 
     def __enter__(self) -> None:
         setattr(self._module, self._name, self)
@@ -117,7 +128,7 @@ def _paths(function: types.FunctionType, arguments: Sequence[Any]) -> list[Path]
     while waiting:
         fork = _Fork(waiting.pop())
         result = _run(function, [_symbolic(argument, fork) for argument in arguments])
-        paths.append(Path(z3.And(fork.conditions), _plain(result)))
+        paths.append(Path(tuple(fork.taken), _plain(result)))
         waiting += fork.others
         if len(paths) + len(waiting) > MOST_PATHS:
             raise Unreadable(f"{function.__module__}.{function.__qualname__} has more than {MOST_PATHS} paths")
@@ -157,34 +168,31 @@ class _Fork:
 
     def __init__(self, wanted: tuple[bool, ...]) -> None:
         self._wanted = wanted
-        self._taken: list[bool] = []
         self._solver = z3.Solver()
         self._solver.set("timeout", _FORK_LIMIT_MS)
-        self.conditions: list[z3.BoolRef] = []
+        self.taken: list[tuple[z3.BoolRef, bool]] = []
         self.others: list[tuple[bool, ...]] = []
 
     def decide(self, condition: z3.BoolRef) -> bool:
         condition = z3.simplify(condition)
         if z3.is_true(condition) or z3.is_false(condition):
-            return z3.is_true(condition)
-        position = len(self._taken)
+            return bool(z3.is_true(condition))
+        position = len(self.taken)
         if position < len(self._wanted):
             return self._take(condition, self._wanted[position])
         if not self._is_possible(condition):
             return self._take(condition, False)
         if self._is_possible(z3.Not(condition)):
-            self.others.append((*self._taken, False))
+            self.others.append((*(way for _, way in self.taken), False))
         return self._take(condition, True)
 
     def _is_possible(self, condition: z3.BoolRef) -> bool:
         # An unknown counts as possible: one path too many is harmless, one too few would be a hole in a proof.
-        return self._solver.check(condition) != z3.unsat
+        return bool(self._solver.check(condition) != z3.unsat)
 
     def _take(self, condition: z3.BoolRef, way: bool) -> bool:
-        self._taken.append(way)
-        taken = condition if way else z3.Not(condition)
-        self.conditions.append(taken)
-        self._solver.add(taken)
+        self.taken.append((condition, way))
+        self._solver.add(condition if way else z3.Not(condition))
         return way
 
 
@@ -207,7 +215,7 @@ def _where(function: types.FunctionType, error: BaseException) -> str:
     return place
 
 
-def _symbolic(value: Any, fork: _Fork) -> Any:
+def _symbolic(value: Any, fork: Forks) -> Any:
     if isinstance(value, tuple):
         return _like(value, [_symbolic(part, fork) for part in value])
     if z3.is_bool(value):
@@ -242,8 +250,12 @@ def _like(original: tuple[Any, ...], parts: list[Any]) -> tuple[Any, ...]:
     return type(original)(*parts) if is_record(type(original)) else tuple(parts)
 
 
-def _chosen(conditions: list[z3.BoolRef], values: list[z3.ExprRef]) -> z3.ExprRef:
-    """One term for a value that depends on the path; equal values need no choice."""
-    ways = list(zip(conditions, values, strict=True))
-    _, last = ways[-1]
-    return reduce(lambda rest, way: rest if way[1].eq(rest) else z3.If(way[0], way[1], rest), ways[-2::-1], last)
+def _tree(ways: list[tuple[tuple[tuple[z3.BoolRef, bool], ...], z3.ExprRef]], depth: int = 0) -> z3.ExprRef:
+    """One term for a value that depends on the path: it asks at each fork what the function asks there."""
+    forks, value = ways[0]
+    if all(other.eq(value) for _, other in ways):
+        return value
+    yes, no = ([way for way in ways if way[0][depth][1] is taken] for taken in (True, False))
+    if not yes or not no:
+        return _tree(ways, depth + 1)
+    return z3.If(forks[depth][0], _tree(yes, depth + 1), _tree(no, depth + 1))

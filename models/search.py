@@ -42,13 +42,13 @@ class Situation(NamedTuple):
     calls_after: tuple[Any, ...]
     actor: tuple[Any, Any]
     who: z3.ArithRef
-    chosen: Mapping[Callable[..., Any], tuple[z3.BoolRef, Mapping[str, Any]]]
+    chosen: Mapping[Callable[..., Any], tuple[z3.BoolRef, dict[str, Any]]]
 
 
 def reachable(spec: Specification) -> Iterator[Claim]:
     """Claim that every action can happen and every goal can be reached: that the promises are about something."""
-    guarantees = Counter(each.guarantee for each in (*spec.invariants, *spec.laws))
-    main = guarantees.most_common(1)[0][0]
+    tags = [*(invariant.guarantee for invariant in spec.invariants), *(law.guarantee for law in spec.laws)]
+    main = Counter(tags).most_common(1)[0][0]
     for action in spec.actions:
         sentence = f"it can happen that {spec.formulas[action].sentence[0].lower()}{spec.formulas[action].sentence[1:]}"
         yield Claim(main, spec.whose, spec.name, "reachable", sentence, happens(spec, action))

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from failstop.models.formula import Formula
 from failstop.models.reader import AtOnce
@@ -25,6 +25,10 @@ from failstop.models.reader import AtOnce
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import ModuleType
+
+
+Record: TypeAlias = Any
+"""A class of named tuples, whose fields are integers and booleans."""
 
 
 class Law(NamedTuple):
@@ -72,13 +76,13 @@ class Specification:
     name: str
     whose: str
     promise: str
-    limits: type
-    world: type
+    limits: Record
+    world: Record
     start: Callable[..., Any]
     actions: Sequence[Callable[..., Any]]
-    call: type = NoCall
+    call: Record = NoCall
     new: Any = NoCall()  # noqa: RUF009 - an empty tuple
-    totals: type = NoTotals
+    totals: Record = NoTotals
     terms: Sequence[Callable[..., int]] = ()
     at_most: Sequence[tuple[str, str]] = ()
     given: Sequence[Callable[..., bool]] = ()
@@ -98,7 +102,8 @@ class Specification:
             *self.terms,
             *self.given,
             self.start,
-            *(each.holds for each in (*self.invariants, *self.laws)),
+            *(invariant.holds for invariant in self.invariants),
+            *(law.holds for law in self.laws),
             *(goal.reached for goal in self.goals),
         )
         at_once = [AtOnce(module, name) for module, name in self.at_once]

@@ -29,85 +29,82 @@ def _refuse(*_: object) -> NoReturn:
 class Symbolic:
     """What Int and Bool have in common: a term of the solver, and the path that asks about it."""
 
-    __slots__ = ("_forks", "_term")
+    __slots__ = ("_term", "forks")
 
     __hash__ = None  # type: ignore[assignment]
     __repr__ = __str__ = __index__ = __int__ = __float__ = __complex__ = __format__ = __iter__ = __len__ = _refuse
 
     def __init__(self, term: z3.ExprRef, forks: Forks) -> None:
         self._term = term
-        self._forks = forks
-
-    @property
-    def forks(self) -> Forks:
-        """The path that is being read."""
-        return self._forks
+        self.forks = forks
 
 
 class Bool(Symbolic):
     """A truth value; ``if`` forks on it."""
 
     __slots__ = ()
+    __hash__ = None
 
     def __bool__(self) -> bool:
-        return self._forks.decide(self._term)
+        return self.forks.decide(self._term)
 
     def __eq__(self, other: object) -> Bool:  # type: ignore[override]
-        return Bool(self._term == _truth(other), self._forks)
+        return Bool(self._term == _truth(other), self.forks)
 
     def __ne__(self, other: object) -> Bool:  # type: ignore[override]
-        return Bool(self._term != _truth(other), self._forks)
+        return Bool(self._term != _truth(other), self.forks)
 
 
 class Int(Symbolic):
     """A whole number; as a condition it asks whether it is other than zero, as any int does."""
 
     __slots__ = ()
+    __hash__ = None
 
     def __bool__(self) -> bool:
-        return self._forks.decide(self._term != 0)
+        return self.forks.decide(self._term != 0)
 
     def __add__(self, other: object) -> Int:
-        return Int(self._term + _number(other), self._forks)
+        return Int(self._term + _number(other), self.forks)
 
     def __sub__(self, other: object) -> Int:
-        return Int(self._term - _number(other), self._forks)
+        return Int(self._term - _number(other), self.forks)
 
     def __rsub__(self, other: object) -> Int:
-        return Int(_number(other) - self._term, self._forks)
+        return Int(_number(other) - self._term, self.forks)
 
     def __mul__(self, other: object) -> Int:
-        return Int(self._term * _number(other), self._forks)
+        return Int(self._term * _number(other), self.forks)
 
     __radd__ = __add__
     __rmul__ = __mul__
 
     def __floordiv__(self, other: object) -> Int:
-        return Int(self._term / _divisor(other), self._forks)
+        return Int(self._term / _divisor(other), self.forks)
 
     def __mod__(self, other: object) -> Int:
-        return Int(self._term % _divisor(other), self._forks)
+        return Int(self._term % _divisor(other), self.forks)
 
     def __neg__(self) -> Int:
-        return Int(-self._term, self._forks)
+        return Int(-self._term, self.forks)
 
     def __lt__(self, other: object) -> Bool:
-        return Bool(self._term < _number(other), self._forks)
+        return Bool(self._term < _number(other), self.forks)
 
     def __le__(self, other: object) -> Bool:
-        return Bool(self._term <= _number(other), self._forks)
+        return Bool(self._term <= _number(other), self.forks)
 
     def __gt__(self, other: object) -> Bool:
-        return Bool(self._term > _number(other), self._forks)
+        return Bool(self._term > _number(other), self.forks)
 
     def __ge__(self, other: object) -> Bool:
-        return Bool(self._term >= _number(other), self._forks)
+        return Bool(self._term >= _number(other), self.forks)
 
     def __eq__(self, other: object) -> Bool:  # type: ignore[override]
-        return Bool(self._term == _number(other), self._forks)
+        return Bool(self._term == _number(other), self.forks)
 
     def __ne__(self, other: object) -> Bool:  # type: ignore[override]
-        return Bool(self._term != _number(other), self._forks)
+        return Bool(self._term != _number(other), self.forks)
 
 
 def term_of(value: object) -> z3.ExprRef:

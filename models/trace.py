@@ -16,7 +16,7 @@ _NAMES = "ABCDEFGH"
 
 
 class Taken(NamedTuple):
-    """One step of a trace, in plain values: the action, its caller if it has one, what was chosen, and what it led to."""
+    """One step of a trace, in plain values: the action, who took it, what was chosen, and what it led to."""
 
     action: Callable[..., Any]
     caller: int | None
@@ -53,7 +53,6 @@ def told(spec: Specification, trace: Trace, last_line: str) -> str:
 
 def told_step(step: Step, model: z3.ModelRef) -> str:
     """Tell one step from a model of the solver: the state before it may be one that nothing leads to."""
-    spec = step.spec
     parts = [
         ("with", step.limits),
         ("before", step.before.world),
@@ -64,7 +63,7 @@ def told_step(step: Step, model: z3.ModelRef) -> str:
         ("totals", step.after.total),
         ("caller A", step.after.calls[0]),
     ]
-    return "\n".join(f"  {title}: {_model_fields(spec, model, part)}" for title, part in parts if len(part))
+    return "\n".join(f"  {title}: {_model_fields(model, part)}" for title, part in parts if len(part))
 
 
 def _who(step: Taken) -> str:
@@ -91,14 +90,14 @@ def _changed(spec: Specification, before: Any, after: Any) -> str:
     return ", ".join(f"{name} {_word(spec, name, new)}" for name, old, new in pairs if old != new)
 
 
-def _word(spec: Specification, name: str, value: Any) -> str:
+def _word(spec: Specification, name: str, value: int) -> str:
     words = spec.words.get(name)
     if words is not None and 0 <= value < len(words):
         return words[value]
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
-def _model_fields(spec: Specification, model: z3.ModelRef, record: Any) -> str:
+def _model_fields(model: z3.ModelRef, record: Any) -> str:
     names = getattr(record, "_fields", [""] * len(record))
     return ", ".join(
         f"{name} {model.eval(value, model_completion=True) if z3.is_expr(value) else value}".strip()

@@ -139,7 +139,7 @@ def open_without_overrun(limits: Limits, world: Budget) -> bool:
 
 
 def spent_if_it_fits(limits: Limits, world: Budget, after: Budget, amount: int) -> bool:
-    """An amount is spent if, and only if, the budget is open and it fits; else the budget is shut and records nothing."""
+    """An amount is spent if, and only if, the budget is open and it fits; else it shuts and records nothing."""
     fits = limits.limit < 0 or world.spent + world.reserved + amount <= limits.limit
     if world.shut or not fits:
         return after == world._replace(shut=True)
@@ -157,11 +157,16 @@ def held_if_it_fits(limits: Limits, world: Budget, after: Budget, call_after: Ca
     """A call holds what it asked for if, and only if, that fits; without an estimate, all that is left, alone."""
     left = limits.limit - world.spent
     if limits.limit < 0:
-        wanted, fits = (asked if asked >= 0 else 0), True
+        fits = True
+        wanted = 0
+        if asked > 0:
+            wanted = asked
     elif asked < 0:
-        wanted, fits = left, world.reserved == 0 and left > 0
+        fits = world.reserved == 0 and left > 0
+        wanted = left
     else:
-        wanted, fits = asked, world.reserved + asked <= left
+        fits = world.reserved + asked <= left
+        wanted = asked
     if world.shut or not fits:
         return call_after.phase != HOLDING and after.reserved == world.reserved
     return (

@@ -1,4 +1,4 @@
-"""A parent's ledger and a child's under it: the calls of the child pass both, those of the parent and of others its own.
+"""A parent's ledger and a child's under it: calls of the child pass both, those of anybody else the parent's.
 
 It stands for any two ledgers that are next to each other on a path, so what holds of them holds up to the root. How a
 longer path decides is proved in `path`; this proves what the decision leaves behind.

@@ -218,7 +218,7 @@ def passed_by_the_excess_only(limits: Limits, world: Chain, total: Totals) -> bo
 
 
 def nothing_exceeded_while_it_runs(limits: Limits, world: Chain, total: Totals) -> bool:
-    """A chain with a cost ceiling that still runs has no overrun behind it, so only calls in flight at the first add."""
+    """A chain with a cost ceiling that still runs has no overrun behind it: only calls in flight at the first add."""
     return limits.max_cost < 0 or world.halt != 0 or (total.excess == 0 and world.beyond == 0)
 
 

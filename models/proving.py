@@ -1,0 +1,109 @@
+"""Puts claims to the solver on several processors at once, and hands out each answer as it comes.
+
+A protocol is proved by one process, since its claims share what was read of its core. A process that dies leaves its
+claims unanswered, and they are told as unknown: nothing is lost on the way to a verdict.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import queue
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from failstop.models.catalogue import claims_of, names
+from failstop.models.claim import UNKNOWN, Answer
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from concurrent.futures import Future
+
+    from failstop.models.claim import Claim
+
+_POLL_S = 0.1
+
+
+class Finding(NamedTuple):
+    """A claim, by its words, and its answer."""
+
+    guarantee: str
+    whose: str
+    protocol: str
+    kind: str
+    sentence: str
+    answer: Answer
+
+
+def wanted(guarantees: Collection[str] = (), protocols: Collection[str] = ()) -> dict[str, list[Claim]]:
+    """Give the claims about these guarantees and protocols, or about all, by protocol, where there are any."""
+    chosen = {name: _chosen(name, guarantees) for name in names() if not protocols or name in protocols}
+    return {name: claims for name, claims in chosen.items() if claims}
+
+
+def prove_all(
+    claims: dict[str, list[Claim]], guarantees: Collection[str] = (), jobs: int | None = None
+) -> Iterator[Finding]:
+    """Answer claims that `wanted` gave for the same guarantees; jobs: processes, by default one a processor."""
+    jobs = min(jobs or os.cpu_count() or 1, len(claims))
+    if jobs <= 1:
+        for each in claims.values():
+            yield from (_finding(claim, claim.ask()) for claim in each)
+        return
+    yield from _on_processes(claims, tuple(guarantees), jobs)
+
+
+def _on_processes(claims: dict[str, list[Claim]], guarantees: tuple[str, ...], jobs: int) -> Iterator[Finding]:
+    # Forked, a process would take over locks of threads that it does not have.
+    context = multiprocessing.get_context("spawn")
+    answers = context.Queue()
+    waiting = {(name, number): claim for name, each in claims.items() for number, claim in enumerate(each)}
+    # The largest first, or one process would end long after the others.
+    order = sorted(claims, key=lambda name: len(claims[name]), reverse=True)
+    with ProcessPoolExecutor(jobs, context, _start, (answers,)) as pool:
+        running = [pool.submit(_prove_one, name, guarantees) for name in order]
+        try:
+            while waiting:
+                over = all(future.done() for future in running)
+                try:
+                    name, number, answer = answers.get(timeout=_POLL_S)
+                except queue.Empty:
+                    if over:
+                        break
+                    continue
+                yield _finding(waiting.pop((name, number)), answer)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+    reason = _failure(running)
+    yield from (_finding(claim, Answer(UNKNOWN, reason, 0, 0.0)) for claim in waiting.values())
+
+
+_answers: Any = None
+"""Where a worker puts its answers; set when it starts."""
+
+
+def _start(answers: Any) -> None:
+    global _answers  # noqa: PLW0603 - a pool gives its workers no other place
+    _answers = answers
+
+
+def _prove_one(name: str, guarantees: tuple[str, ...]) -> None:
+    for number, claim in enumerate(_chosen(name, guarantees)):
+        _answers.put((name, number, claim.ask()))
+
+
+def _chosen(name: str, guarantees: Collection[str]) -> list[Claim]:
+    return [claim for claim in claims_of(name) if not guarantees or claim.guarantee in guarantees]
+
+
+def _finding(claim: Claim, answer: Answer) -> Finding:
+    return Finding(claim.guarantee, claim.whose, claim.protocol, claim.kind, claim.sentence, answer)
+
+
+def _failure(running: list[Future[None]]) -> str:
+    errors = [future.exception() for future in running if future.done() and not future.cancelled()]
+    error = next((each for each in errors if each is not None), None)
+    if isinstance(error, BrokenProcessPool):
+        return "the process that was to prove it died"
+    return f"it could not be put to the solver: {error}"
