@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from failstop.properties.evidence import Record
 
-_COLOURS = {HOLDS: "green", NOT_OFFERED: "dim", INCONCLUSIVE: "yellow", VIOLATED: "bold red"}
+COLOURS = {HOLDS: "green", NOT_OFFERED: "dim", INCONCLUSIVE: "yellow", VIOLATED: "bold red"}
 _ALWAYS = (HOLDS, VIOLATED)
 _NANO_PER_CENT = 10**7
 _TABLE_WIDTH = 80
@@ -47,13 +47,13 @@ def print_planners(console: Console, planners: Sequence[Mapping[str, Any]]) -> N
             _print_block(console, planner, f"{limits or 'no limits'}; must end {planner['must_end_in']}")
     else:
         console.print(_table_of_planners(planners))
-    console.print(_many(len(planners), "planner"), highlight=False)
+    console.print(many(len(planners), "planner"), highlight=False)
 
 
 def print_audit(console: Console, records: Sequence[Record]) -> None:
     """Print what a log says of its run, one line a guarantee, and the sum of it all."""
     for record in records:
-        colour = _COLOURS[record.verdict]
+        colour = COLOURS[record.verdict]
         told = f"[{colour}]{record.verdict:<12}[/] {record.guarantee:<9} {escape(record.detail)}"
         console.print(told, highlight=False)
     verdict = worst(record.verdict for record in records)
@@ -75,7 +75,7 @@ def summary(records: Sequence[Record]) -> str:
     told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in shown)
     targets = ", ".join(dict.fromkeys(_named(record) for record in records))
     judged = "" if any(record.verdict != NOT_OFFERED for record in records) else "; nothing was judged"
-    return f"{targets}: {_many(len(records), 'planner')}, {told}{judged}"
+    return f"{targets}: {many(len(records), 'planner')}, {told}{judged}"
 
 
 def witness(record: Record) -> str:
@@ -85,19 +85,20 @@ def witness(record: Record) -> str:
 
 def _numbers(record: Record) -> Iterator[str]:
     effort = record.effort
-    yield _many(effort.get("dispatches", 0), "call")
+    yield many(effort.get("dispatches", 0), "call")
     spent = int(effort.get("spent_nano", 0))
     if spent:
         yield f"${spent // 10**9}.{spent % 10**9 // _NANO_PER_CENT:02d}"
     if effort.get("retries"):
-        yield _many(effort["retries"], "retry", "retries")
+        yield many(effort["retries"], "retry", "retries")
     for name, told in (("irreversible", "sent"), ("late", "late"), ("after_stop", "after stop")):
         if effort.get(name):
             yield f"{effort[name]} {told}"
 
 
-def _many(number: float, one: str, many: str | None = None) -> str:
-    return f"{number} {one if number == 1 else many or one + 's'}"
+def many(number: float, one: str, several: str | None = None) -> str:
+    """Say how many there are of something."""
+    return f"{number} {one if number == 1 else several or one + 's'}"
 
 
 def _table(records: Sequence[Record]) -> Table:
@@ -114,7 +115,7 @@ def _table(records: Sequence[Record]) -> Table:
             Text(about.get("must_end_in", "")),
             Text(about.get("ended_in", "") or "-"),
             Text(witness(record)),
-            Text(record.verdict, style=_COLOURS[record.verdict]),
+            Text(record.verdict, style=COLOURS[record.verdict]),
         )
     return table
 
@@ -141,7 +142,7 @@ def _print_blocks(console: Console, records: Sequence[Record]) -> None:
             console,
             {"name": record.subject, "tries": about.get("tries", "")},
             f"must end {about.get('must_end_in', '')}; ended in {about.get('ended_in', '') or '-'}",
-            Text.assemble(f"{witness(record)}; ", (record.verdict, _COLOURS[record.verdict])),
+            Text.assemble(f"{witness(record)}; ", (record.verdict, COLOURS[record.verdict])),
         )
 
 
@@ -160,7 +161,7 @@ def _name_and_purpose(name: str, purpose: str) -> Text:
 
 
 def _print_finding(console: Console, record: Record) -> None:
-    colour = _COLOURS[record.verdict]
+    colour = COLOURS[record.verdict]
     console.print(
         f"\n[{colour}]{record.verdict}[/] {escape(record.subject)} ({record.guarantee}): {escape(record.detail)}"
     )

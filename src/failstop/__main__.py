@@ -6,14 +6,12 @@ nothing was judged at all.
 
 from __future__ import annotations
 
-import difflib
 import json
-import os
 import sys
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 try:
     import typer
@@ -29,20 +27,29 @@ from failstop.properties import evidence, run_audit
 from failstop.properties.check import Variation, check
 from failstop.properties.driver import last_line
 from failstop.properties.targets import TARGETS, UnknownTarget, load
+from failstop.proving import prove
 from failstop.reports import console as report
 from failstop.runtime.stops import ConfigurationError
+from failstop.speaking import (
+    EXIT_CODES,
+    Evidence,
+    Json,
+    must_be_known,
+    must_be_writable,
+    refuse,
+    say,
+    say_json,
+    written,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from failstop.planners.catalogue import Planner
     from failstop.properties.target import AnyTarget
 
-EXIT_CODES = {evidence.NOT_OFFERED: 3, evidence.HOLDS: 0, evidence.VIOLATED: 1, evidence.INCONCLUSIVE: 3}
-
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False)
 
-Json = Annotated[bool, typer.Option("--json", help="Print one document of records and nothing else.")]
 Planners = Annotated[str | None, typer.Option("--planners", metavar="MODULE", help="Load planners of yours.")]
 Pin = Annotated[
     str | None, typer.Option(metavar="HASH", help="The hash of an event known to be written: was anything cut off?")
@@ -78,28 +85,29 @@ def check_command(
     ] = None,
     seed: Annotated[int, typer.Option(help="The seed of chance, where there is chance.")] = 0,
     as_json: Json = False,
-    folder: Annotated[Path, typer.Option("--evidence", metavar="DIR", help="Where the evidence goes.")] = Path(
-        "evidence"
-    ),
+    folder: Evidence = Path("evidence"),
 ) -> None:
     """Play the planners against TARGET and say which promises held; exit code 3: something was inconclusive."""
     runtime = _target(target)
     chosen = _chosen(_known_planners(planners), planner or [])
     if tools is not None:
-        _must_be_known("--tools", tools, MISBEHAVIOURS)
+        must_be_known("--tools", tools, MISBEHAVIOURS)
     variation = Variation(seed, tools, planners, target)
     logs = folder / "runs" / _file_name(runtime.name)
     file = folder / f"chaos-{_file_name(runtime.name)}.json"
-    _must_be_writable(folder, logs, file)
+    must_be_writable(file, logs)
     records = [_played(each, runtime, variation, logs) for each in _with_progress(chosen, runtime.name)]
     # What was not played this time is kept; all that the same command once found about planners now gone is not.
-    kept = [each for each in _written(file) if planner or each.about.get("tools") != tools]
+    kept = [each for each in written(file) if planner or each.about.get("tools") != tools]
     evidence.write(file, evidence.merged(kept, records))
     if as_json:
-        _say_json(evidence.document(records))
+        say_json(evidence.document(records))
     else:
-        _say(lambda: report.print_check(Console(), records, f"seed {seed}, evidence in {folder}"))
+        say(lambda: report.print_check(Console(), records, f"seed {seed}, evidence in {folder}"))
     raise typer.Exit(EXIT_CODES[evidence.worst(record.verdict for record in records)])
+
+
+app.command("prove")(prove)
 
 
 @app.command("planners")
@@ -107,9 +115,9 @@ def planners_command(planners: Planners = None, as_json: Json = False) -> None:
     """List the planners: what each tries, its limits, and the stop it must end in."""
     known = list(_known_planners(planners).values())
     if as_json:
-        _say_json(json.dumps({"records": [_described(each) for each in known]}, indent=2))
+        say_json(json.dumps({"records": [_described(each) for each in known]}, indent=2))
     else:
-        _say(lambda: report.print_planners(Console(), [_described(each) for each in known]))
+        say(lambda: report.print_planners(Console(), [_described(each) for each in known]))
 
 
 @app.command("replay")
@@ -117,9 +125,9 @@ def replay_command(log: LogFile, pin: Pin = None, as_json: Json = False) -> None
     """Rebuild a run from its log alone: no planner, no model and no tool is run."""
     record = run_audit.retell(log, pin)
     if as_json:
-        _say_json(evidence.document([record]))
+        say_json(evidence.document([record]))
     else:
-        _say(lambda: report.print_story(Console(), record))
+        say(lambda: report.print_story(Console(), record))
     raise typer.Exit(EXIT_CODES[record.verdict])
 
 
@@ -128,9 +136,9 @@ def audit_command(log: LogFile, pin: Pin = None, as_json: Json = False) -> None:
     """Say whether a log is whole and unaltered, and whether the run obeyed its limits."""
     records = run_audit.audit(log, pin)
     if as_json:
-        _say_json(evidence.document(records))
+        say_json(evidence.document(records))
     else:
-        _say(lambda: report.print_audit(Console(), records))
+        say(lambda: report.print_audit(Console(), records))
     raise typer.Exit(EXIT_CODES[evidence.worst(record.verdict for record in records)])
 
 
@@ -144,14 +152,14 @@ def _target(name: str) -> AnyTarget:
     try:
         return load(name)
     except UnknownTarget:
-        _must_be_known("TARGET", name, TARGETS)
+        must_be_known("TARGET", name, TARGETS)
         raise
     except ModuleNotFoundError as error:
-        _refuse("TARGET", f"{name!r} cannot be loaded: {error}")
+        refuse("TARGET", f"{name!r} cannot be loaded: {error}")
     except ConfigurationError as error:
-        _refuse("TARGET", f"{name!r} is no target: {error}")
+        refuse("TARGET", f"{name!r} is no target: {error}")
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the user's module does when it is imported
-        _refuse("TARGET", f"{name!r} cannot be loaded: {_told(error)}")
+        refuse("TARGET", f"{name!r} cannot be loaded: {_told(error)}")
 
 
 def _known_planners(module: str | None) -> Mapping[str, Planner]:
@@ -162,11 +170,11 @@ def _known_planners(module: str | None) -> Mapping[str, Planner]:
     try:
         theirs = catalogue.load(module)
     except (ModuleNotFoundError, ConfigurationError) as error:
-        _refuse("--planners", f"{module!r} cannot be imported: {error}")
+        refuse("--planners", f"{module!r} cannot be imported: {error}")
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the user's module does when it is imported
-        _refuse("--planners", f"{module!r} cannot be imported: {_told(error)}")
+        refuse("--planners", f"{module!r} cannot be imported: {_told(error)}")
     if not theirs:
-        _refuse("--planners", f"{module!r} has no function under the decorator failstop.planners.catalogue.planner")
+        refuse("--planners", f"{module!r} has no function under the decorator failstop.planners.catalogue.planner")
     return {**known, **theirs}
 
 
@@ -185,23 +193,6 @@ def _played(planner: Planner, runtime: AnyTarget, variation: Variation, logs: Pa
     return record
 
 
-def _must_be_writable(folder: Path, logs: Path, file: Path) -> None:
-    """Find out before anything is played whether what will be found can be kept."""
-    try:
-        logs.mkdir(parents=True, exist_ok=True)
-        for each in (folder, logs):
-            tempfile.TemporaryFile(dir=each).close()
-        _written(file)
-    except OSError as error:
-        _refuse("--evidence", f"{str(folder)!r} cannot be written: {error}")
-    except evidence.EvidenceError as error:
-        _refuse("--evidence", f"{error}; move it away, or name another folder")
-
-
-def _written(file: Path) -> list[evidence.Record]:
-    return evidence.read(file) if file.exists() else []
-
-
 def _look_beside_the_user() -> None:
     """Find their modules in the folder they are in, even when failstop was started by its installed script."""
     here = str(Path.cwd())
@@ -211,47 +202,10 @@ def _look_beside_the_user() -> None:
 
 def _chosen(known: Mapping[str, Planner], names: Sequence[str]) -> list[Planner]:
     for name in names:
-        _must_be_known("--planner", name, known)
+        must_be_known("--planner", name, known)
         if names.count(name) > 1:
-            _refuse("--planner", f"{name!r} is given {names.count(name)} times; once is enough")
+            refuse("--planner", f"{name!r} is given {names.count(name)} times; once is enough")
     return [known[name] for name in names] or list(known.values())
-
-
-def _must_be_known(option: str, value: str, known: Iterable[str]) -> None:
-    names = list(known)
-    if value in names:
-        return
-    near = difflib.get_close_matches(value, names, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}"
-    _refuse(option, f"{value!r} is not known; {hint}")
-
-
-def _refuse(option: str, message: str) -> NoReturn:
-    typer.echo(f"failstop: {option}: {' '.join(message.split())}", err=True)
-    raise typer.Exit(2)
-
-
-def _say_json(document: str) -> None:
-    _say(lambda: typer.echo(document))
-
-
-def _say(show: Callable[[], None]) -> None:
-    """Print; that nobody reads any more changes no verdict."""
-    try:
-        show()
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except (BrokenPipeError, SystemExit):  # rich turns the one into the other
-        _mute()
-    except OSError as error:
-        _mute()
-        _refuse("standard output", f"cannot be written: {error}")
-
-
-def _mute() -> None:
-    """Let what is still in the buffer go nowhere, or Python would try once more when it ends."""
-    with Path(os.devnull).open("w") as nowhere:
-        os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def _with_progress(planners: Sequence[Planner], target: str) -> Iterable[Planner]:

@@ -1,0 +1,102 @@
+"""Turns what the solver said into records: one a claim, for the runtime's own protocols and for the published ones."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from failstop.models import catalogue, proving, show
+from failstop.models.claim import OURS, PROVED, REFUTED, solver_version
+from failstop.properties.evidence import GUARANTEES, HOLDS, INCONCLUSIVE, VIOLATED, Record, worst
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from failstop.models.proving import Finding
+
+PUBLISHED_TARGET = "as published"
+"""The target of what papers and READMEs state, as they state it."""
+
+
+class Questions:
+    """The claims about some guarantees and protocols, or about all, before anybody has answered them."""
+
+    def __init__(self, guarantees: Collection[str] = (), protocols: Collection[str] = ()) -> None:
+        self._guarantees = guarantees
+        self._claims = proving.wanted(guarantees, protocols)
+
+    def __len__(self) -> int:
+        return sum(len(claims) for claims in self._claims.values())
+
+    def answers(self, jobs: int | None = None) -> Iterator[Record]:
+        """Put them to the solver, on so many processes; a record each, as they come."""
+        return (record(finding) for finding in proving.prove_all(self._claims, self._guarantees, jobs))
+
+
+def guarantees() -> list[str]:
+    """Give the guarantees about which anything is claimed."""
+    claimed = {claim.guarantee for name in protocols() for claim in catalogue.claims_of(name)}
+    return [name for name in GUARANTEES if name in claimed]
+
+
+def protocols() -> list[str]:
+    """Give the names of all protocols and theories."""
+    return catalogue.names()
+
+
+def specifications() -> list[str]:
+    """Give the names of what `shown` can show."""
+    return list(catalogue.specifications())
+
+
+def shown(name: str) -> str:
+    """Tell a specification as text."""
+    return show.shown(catalogue.specifications()[name])
+
+
+def verdict(records: Iterable[Record]) -> str:
+    """Say what records come to: the runtime's must hold, and of the published ones it is enough to know the answer."""
+    known = (VIOLATED, HOLDS)
+    judged = [each.verdict for each in records if each.target == OURS or each.verdict not in known]
+    return worst([HOLDS, *judged])
+
+
+def record(finding: Finding) -> Record:
+    """Give the record of one answered claim; its trace, if it has one, stands in `about`."""
+    ours = finding.whose == OURS
+    answer = finding.answer
+    found = {PROVED: HOLDS, REFUTED: VIOLATED}.get(answer.status, INCONCLUSIVE)
+    command = ["failstop", "prove", finding.guarantee, "--protocol", finding.protocol]
+    return Record(
+        guarantee=finding.guarantee,
+        target=OURS if ours else PUBLISHED_TARGET,
+        layer="models",
+        subject=f"{finding.protocol}: {finding.sentence}",
+        verdict=found,
+        detail=_detail(finding),
+        effort={"questions": answer.questions, "solver_seconds": round(answer.seconds, 4)},
+        replay=shlex.join(command if ours else [*command, "--published"]) if found == VIOLATED else None,
+        versions={"failstop": version("failstop"), "python": platform.python_version(), "z3": solver_version()},
+        about={
+            "kind": finding.kind,
+            "protocol": finding.protocol,
+            "sentence": finding.sentence,
+            **({"trace": answer.told} if answer.told else {}),
+        },
+    )
+
+
+def _detail(finding: Finding) -> str:
+    answer = finding.answer
+    asked = f"{answer.questions} question{'' if answer.questions == 1 else 's'} in {answer.seconds:.2f} s"
+    if answer.status == REFUTED:
+        return f"the solver found a counterexample: {asked}"
+    if answer.status != PROVED:
+        return f"not decided: {(answer.told or 'the solver gave no reason').splitlines()[0]}"
+    if finding.kind == "reachable":
+        return f"a way there was found and run again on plain values: {asked}"
+    if finding.kind == "count":
+        return f"counted in {answer.questions} real executions, {answer.seconds:.2f} s"
+    return f"the solver found no counterexample (unsat): {asked}"

@@ -1,0 +1,116 @@
+"""Proofs on a terminal: a line an obligation while they run, then one row a guarantee, and what was found broken."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from failstop.properties.evidence import GUARANTEES, HOLDS, INCONCLUSIVE, NOT_OFFERED, VIOLATED, worst
+from failstop.reports.console import COLOURS, many
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import Console
+
+    from failstop.properties.evidence import Record
+
+_NARROW = 60
+
+
+def print_progress(console: Console, record: Record, number: int, of: int) -> None:
+    """Print one line about one obligation, cut where the terminal ends."""
+    line = Text(f"{number:>{len(str(of))}}/{of} ")
+    line.append(f"{record.verdict:<12} ", COLOURS[record.verdict])
+    line.append(f"{record.guarantee:<10} {record.subject}")
+    line.truncate(console.width - 1, overflow="ellipsis")
+    console.print(line, soft_wrap=True, highlight=False)
+
+
+def print_proofs(console: Console, records: Sequence[Record], ours: str, published: bool, where: str) -> None:
+    """Print the table of guarantees, what is not as promised, and the sum of it all.
+
+    ours: the target whose promises are judged; everything else is as published. published: tell its counterexamples.
+    """
+    console.print(_table(records, ours, console.width >= _NARROW))
+    for record in records:
+        if record.target == ours:
+            if record.verdict != HOLDS:
+                _print_trace(console, record)
+        elif record.verdict == INCONCLUSIVE or (published and record.verdict == VIOLATED):
+            _print_trace(console, record)
+    console.print(f"\n{where}", highlight=False, soft_wrap=True)
+    console.print(_summary(records, ours, published), highlight=False, soft_wrap=True)
+
+
+def _table(records: Sequence[Record], ours: str, wide: bool) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("guarantee", no_wrap=True)
+    table.add_column("as published")
+    table.add_column(ours)
+    if wide:
+        table.add_column("obligations", justify="right")
+        table.add_column("seconds", justify="right")
+    for guarantee, theirs, own in _rows(records, ours):
+        both = [*theirs, *own]
+        seconds = sum(record.effort["solver_seconds"] for record in both)
+        numbers = (str(len(both)), f"{seconds:.2f}") if wide else ()
+        table.add_row(guarantee, _verdict(theirs), _verdict(own), *numbers)
+    return table
+
+
+def _rows(records: Sequence[Record], ours: str) -> Iterator[tuple[str, list[Record], list[Record]]]:
+    by_guarantee: defaultdict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        by_guarantee[record.guarantee].append(record)
+    for guarantee in GUARANTEES:
+        found = by_guarantee[guarantee]
+        if found:
+            own = [record for record in found if record.target == ours]
+            yield guarantee, [record for record in found if record.target != ours], own
+
+
+def _verdict(records: Sequence[Record]) -> Text:
+    """The worst verdict, and of how many it is if not of all."""
+    if not records:
+        return Text("-", COLOURS[NOT_OFFERED])
+    verdict = worst(record.verdict for record in records)
+    count = sum(record.verdict == verdict for record in records)
+    told = Text(verdict, COLOURS[verdict])
+    return told if verdict == HOLDS else told.append(f", {count} of {len(records)}", "default")
+
+
+def _print_trace(console: Console, record: Record) -> None:
+    colour = COLOURS[record.verdict]
+    console.print(
+        f"\n[{colour}]{record.verdict}[/] {escape(record.subject)} ({record.guarantee}): {escape(record.detail)}",
+        highlight=False,
+    )
+    if record.about.get("trace"):
+        console.print(Text(record.about["trace"]), soft_wrap=False)
+    if record.replay is not None:
+        console.print(f"  {escape(record.replay)}", soft_wrap=True, highlight=False)
+
+
+def _summary(records: Sequence[Record], ours: str, published: bool) -> str:
+    own = [record for record in records if record.target == ours]
+    theirs = [record for record in records if record.target != ours]
+    parts = [f"{ours}: {many(len(own), 'obligation')}, {_counts(own)}"]
+    if theirs:
+        hint = "" if published or not _broken(theirs) else " (--published tells the counterexamples)"
+        parts.append(f"as published: {many(len(theirs), 'obligation')}, {_counts(theirs)}{hint}")
+    return "; ".join(parts)
+
+
+def _counts(records: Sequence[Record]) -> str:
+    order = (HOLDS, VIOLATED, INCONCLUSIVE)
+    counts = {verdict: sum(record.verdict == verdict for record in records) for verdict in order}
+    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in order if counts[verdict] or verdict != INCONCLUSIVE)
+
+
+def _broken(records: Sequence[Record]) -> bool:
+    return any(record.verdict == VIOLATED for record in records)

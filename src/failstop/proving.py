@@ -1,0 +1,81 @@
+"""The command that puts claims to the solver."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from failstop.properties import evidence
+from failstop.reports import proofs as report
+from failstop.speaking import (
+    EXIT_CODES,
+    Evidence,
+    Json,
+    must_be_known,
+    must_be_writable,
+    refuse,
+    say,
+    say_json,
+    written,
+)
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+def prove(
+    guarantee: Annotated[
+        list[str] | None,
+        typer.Argument(help="Only these: G1 to G6, T1 to T6, halt, approval, quota, loop, happy-path."),
+    ] = None,
+    protocol: Annotated[
+        list[str] | None, typer.Option("--protocol", metavar="NAME", help="Only this protocol or theory.")
+    ] = None,
+    published: Annotated[
+        bool, typer.Option("--published", help="Tell the counterexamples to what is published.")
+    ] = False,
+    show: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Prove nothing; print the specification of a protocol.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a processor.")] = None,
+    as_json: Json = False,
+    folder: Evidence = Path("evidence"),
+) -> None:
+    """Put what the runtime promises, and what others published, to a solver; exit code 1: the runtime's is broken."""
+    proofs = _with_solver()
+    if show is not None:
+        must_be_known("--show", show, proofs.specifications())
+        say(lambda: typer.echo(proofs.shown(show)))
+        return
+    guarantees, protocols = guarantee or [], protocol or []
+    for name in guarantees:
+        must_be_known("GUARANTEE", name, proofs.guarantees())
+    for name in protocols:
+        must_be_known("--protocol", name, proofs.protocols())
+    questions = proofs.Questions(guarantees, protocols)
+    if not len(questions):
+        refuse("--protocol", f"{' and '.join(protocols)} claims nothing about {' or '.join(guarantees)}")
+    file = folder / "models.json"
+    must_be_writable(file)
+    progress = Console(stderr=True)
+    records = []
+    for number, record in enumerate(questions.answers(jobs), start=1):
+        records.append(record)
+        report.print_progress(progress, record, number, len(questions))
+    evidence.write(file, evidence.merged(written(file) if guarantees or protocols else [], records))
+    if as_json:
+        say_json(evidence.document(records))
+    else:
+        say(lambda: report.print_proofs(Console(), records, proofs.OURS, published, f"evidence in {file}"))
+    raise typer.Exit(EXIT_CODES[proofs.verdict(records)])
+
+
+def _with_solver() -> ModuleType:
+    try:
+        from failstop.properties import proofs  # noqa: PLC0415 - the other commands need no solver
+    except ModuleNotFoundError as missing:
+        refuse("prove", f"needs the package {missing.name}; pip install 'failstop[prove]'")
+    return proofs
