@@ -23,31 +23,28 @@ _OPERATORS = (
     *(ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq, ast.And, ast.Or, ast.Not, ast.USub),
     *(ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod),
 )
-_SYMBOLS = (ast.expr_context, ast.keyword, ast.arguments, ast.arg)
+_KINDS_OF_OPERATORS = (ast.cmpop, ast.boolop, ast.unaryop, ast.operator)
 
 
 def check_readable(function: FunctionType) -> None:
     """Refuse a function, or one that it calls, that is made of anything unexpected; raises Unreadable."""
-    _Check(set()).function(function)
+    _check(function, set(), ())
 
 
-class _Check:
-    """One walk over a function and all that it calls."""
-
-    def __init__(self, seen: set[FunctionType]) -> None:
-        self._seen = seen
-
-    def function(self, function: FunctionType) -> None:
-        if function in self._seen:
-            return
-        self._seen.add(function)
-        node, first_line = _definition(function)
-        body = _Body(function, first_line, {*_parameters(node), *_assigned(node)})
-        body.signature(node)
-        for statement in node.body[_has_docstring(node) :]:
-            body.statement(statement)
-        for callee in body.callees:
-            self.function(callee)
+def _check(function: FunctionType, seen: set[FunctionType], callers: tuple[FunctionType, ...]) -> None:
+    """Walk over a function and all that it calls, each once."""
+    if function in seen:
+        return
+    seen.add(function)
+    node, first_line = _definition(function)
+    body = _Body(function, first_line, {*_parameters(node), *_assigned(node)})
+    body.signature(node)
+    for statement in node.body[_has_docstring(node) :]:
+        body.statement(statement)
+    for callee, call in body.calls:
+        if callee in (*callers, function):
+            body.refuse(call, f"a call of {callee.__name__}, which has not ended yet: it may never")
+        _check(callee, seen, (*callers, function))
 
 
 class _Body:
@@ -57,20 +54,20 @@ class _Body:
         self._function = function
         self._first_line = first_line
         self._local = local
-        self.callees: list[FunctionType] = []
+        self.calls: list[tuple[FunctionType, ast.Call]] = []
 
     def signature(self, node: ast.FunctionDef) -> None:
         given = node.args
         if node.decorator_list:
-            self._refuse(node, "a decorator, which may replace the function")
+            self.refuse(node, "a decorator, which may replace the function")
         if given.defaults or given.kwonlyargs or given.vararg or given.kwarg:
-            self._refuse(node, "parameters other than plain ones")
+            self.refuse(node, "parameters other than plain ones")
         if self._function.__code__.co_freevars:
-            self._refuse(node, "a variable of a function around it")
+            self.refuse(node, "a variable of a function around it")
 
     def statement(self, node: ast.stmt) -> None:
         if not isinstance(node, _STATEMENTS):
-            self._refuse(node, f"a statement of kind {type(node).__name__}")
+            self.refuse(node, f"a statement of kind {type(node).__name__}")
         if isinstance(node, ast.Assign):
             self._targets(node)
             self.expression(node.value)
@@ -94,26 +91,30 @@ class _Body:
             self._subscript(node)
         elif isinstance(node, _EXPRESSIONS):
             for inner in ast.iter_child_nodes(node):
-                self.expression(inner)
-        elif not isinstance(node, (*_OPERATORS, *_SYMBOLS)):
-            self._refuse(node, f"an expression of kind {type(node).__name__}")
+                # An operator has no line of its own.
+                if isinstance(inner, _KINDS_OF_OPERATORS) and not isinstance(inner, _OPERATORS):
+                    self.refuse(node, f"the operator {type(inner).__name__}")
+                if isinstance(inner, ast.expr):
+                    self.expression(inner)
+        else:
+            self.refuse(node, f"an expression of kind {type(node).__name__}")
 
     def _targets(self, node: ast.Assign) -> None:
         target = node.targets[0]
         names = target.elts if isinstance(target, ast.Tuple) else [target]
         if len(node.targets) != 1 or not all(isinstance(name, ast.Name) for name in names):
-            self._refuse(node, "an assignment to anything but names")
+            self.refuse(node, "an assignment to anything but names")
 
     def _value_of(self, node: ast.Name) -> Any:
         if node.id in self._local:
             return 0
         if node.id in self._function.__globals__:
             return self._function.__globals__[node.id]
-        return self._refuse(node, f"the name {node.id!r}, which is no constant or function of its module")
+        return self.refuse(node, f"the name {node.id!r}, which is no constant or function of its module")
 
     def _constant(self, node: ast.AST, value: object) -> None:
         if value is not None and type(value) not in {int, bool}:
-            self._refuse(node, f"a value of type {type(value).__name__}")
+            self.refuse(node, f"a value of type {type(value).__name__}")
 
     def _attribute(self, node: ast.Attribute) -> None:
         base = node.value
@@ -121,22 +122,22 @@ class _Body:
             self._constant(node, getattr(self._value_of(base), node.attr, ""))
             return
         if node.attr.startswith("_"):
-            self._refuse(node, f"the attribute {node.attr!r}")
+            self.refuse(node, f"the attribute {node.attr!r}")
         self.expression(base)
 
     def _subscript(self, node: ast.Subscript) -> None:
         if not isinstance(node.slice, ast.Constant) or type(node.slice.value) is not int:
-            self._refuse(node, "an index that is no constant")
+            self.refuse(node, "an index that is no constant")
         self.expression(node.value)
 
     def _call(self, node: ast.Call) -> None:
         callee = self._callee(node.func)
         if isinstance(callee, FunctionType):
             if node.keywords:
-                self._refuse(node, "a call with keywords")
-            self.callees.append(callee)
+                self.refuse(node, "a call with keywords")
+            self.calls.append((callee, node))
         elif not is_record(callee) and not self._is_replacement(node.func):
-            self._refuse(node, f"a call of {ast.unparse(node.func)}")
+            self.refuse(node, f"a call of {ast.unparse(node.func)}")
         for given in (*node.args, *(keyword.value for keyword in node.keywords)):
             self.expression(given)
 
@@ -155,7 +156,8 @@ class _Body:
         self.expression(node.value)
         return True
 
-    def _refuse(self, node: ast.AST, what: str) -> Any:
+    def refuse(self, node: ast.AST, what: str) -> Any:
+        """Raise Unreadable with the function and the line."""
         line = self._first_line + getattr(node, "lineno", 1) - 1
         raise Unreadable(f"{self._function.__module__}.{self._function.__qualname__}, line {line}: {what}")
 
