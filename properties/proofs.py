@@ -30,9 +30,12 @@ class Questions:
     def __len__(self) -> int:
         return sum(len(claims) for claims in self._claims.values())
 
-    def answers(self, jobs: int | None = None) -> Iterator[Record]:
-        """Put them to the solver, on so many processes; a record each, as they come."""
-        return (record(finding) for finding in proving.prove_all(self._claims, self._guarantees, jobs))
+    def answers(self, jobs: int | None = None) -> Iterator[tuple[int, Record]]:
+        """Put them to the solver, on so many processes; each with its place among all, as they come."""
+        order = [claim for claims in self._claims.values() for claim in claims]
+        places = {(claim.protocol, claim.kind, claim.sentence): place for place, claim in enumerate(order)}
+        for finding in proving.prove_all(self._claims, self._guarantees, jobs):
+            yield places[finding.protocol, finding.kind, finding.sentence], record(finding)
 
 
 def guarantees() -> list[str]:

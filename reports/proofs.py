@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from failstop.properties.evidence import Record
 
 _NARROW = 60
+_NO_PROMISES = {"reachable", "totals"}
+"""Kinds of obligations that a published protocol has only because it is a specification."""
 
 
 def print_progress(console: Console, record: Record, number: int, of: int) -> None:
@@ -43,6 +46,8 @@ def print_proofs(console: Console, records: Sequence[Record], ours: str, publish
                 _print_trace(console, record)
         elif record.verdict == INCONCLUSIVE or (published and record.verdict == VIOLATED):
             _print_trace(console, record)
+    if published:
+        _print_what_holds(console, [record for record in records if record.target != ours])
     console.print(f"\n{where}", highlight=False, soft_wrap=True)
     console.print(_summary(records, ours, published), highlight=False, soft_wrap=True)
 
@@ -94,6 +99,15 @@ def _print_trace(console: Console, record: Record) -> None:
         console.print(Text(record.about["trace"]), soft_wrap=False)
     if record.replay is not None:
         console.print(f"  {escape(record.replay)}", soft_wrap=True, highlight=False)
+
+
+def _print_what_holds(console: Console, records: Sequence[Record]) -> None:
+    """Say which published sentences are true as they stand; that something can happen is no promise."""
+    sound = [each for each in records if each.verdict == HOLDS and each.about.get("kind") not in _NO_PROMISES]
+    if sound:
+        console.print("\nas published, these hold", highlight=False)
+    for record in sound:
+        console.print(Padding(Text(f"{record.guarantee:<9} {record.subject}"), (0, 0, 0, 2), expand=False))
 
 
 def _summary(records: Sequence[Record], ours: str, published: bool) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -61,10 +62,11 @@ def prove(
     file = folder / "models.json"
     must_be_writable(file)
     progress = Console(stderr=True)
-    records = []
-    for number, record in enumerate(questions.answers(jobs), start=1):
-        records.append(record)
+    answers = []
+    for number, (place, record) in enumerate(questions.answers(jobs), start=1):
+        answers.append((place, record))
         report.print_progress(progress, record, number, len(questions))
+    records = [record for _, record in sorted(answers, key=itemgetter(0))]
     evidence.write(file, evidence.merged(written(file) if guarantees or protocols else [], records))
     if as_json:
         say_json(evidence.document(records))

@@ -1,0 +1,74 @@
+"""Claims on several processors: the answers are those of one, and none gets lost on the way."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from failstop.models import proving
+from failstop.models.catalogue import claims_of, names, specifications
+from failstop.models.claim import OURS, PUBLISHED, UNKNOWN
+
+SMALL = ("repeats", "path", "published loop detection")
+
+
+def test_two_processes_answer_as_one_does() -> None:
+    """The order may be another, the answers may not."""
+    alone, together = (
+        sorted((each.protocol, each.kind, each.sentence, each.answer.status) for each in proving.prove_all(claims, jobs=jobs))
+        for claims, jobs in [(proving.wanted(protocols=SMALL), 1), (proving.wanted(protocols=SMALL), 2)]
+    )
+    assert alone == together
+    assert {protocol for protocol, *_ in alone} == set(SMALL)
+
+
+def test_only_what_is_asked_for_is_proved() -> None:
+    """By guarantee, by protocol, or by both; what has no claim left is not started."""
+    chosen = proving.wanted(["halt"], ["ledger", "repeats"])
+    assert list(chosen) == ["ledger"]
+    assert {claim.guarantee for claim in chosen["ledger"]} == {"halt"}
+
+
+def dies(name: str, guarantees: tuple[str, ...]) -> None:
+    """Do what a worker does that the system kills."""
+    os._exit(1)
+
+
+def raises(name: str, guarantees: tuple[str, ...]) -> None:
+    """Do what a worker does whose claim cannot be put."""
+    raise RuntimeError(f"{name} cannot be read")
+
+
+@pytest.mark.parametrize(("work", "reason"), [(dies, "the process that was to prove it died"), (raises, "cannot be read")])
+def test_a_worker_that_does_not_answer_leaves_its_claims_unknown(
+    work: object, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is silently dropped: every claim comes back, and none as proved."""
+    monkeypatch.setattr(proving, "_prove_one", work)
+    claims = proving.wanted(protocols=SMALL[:2])
+    found = list(proving.prove_all(claims, jobs=2))
+    assert sorted(each.sentence for each in found) == sorted(claim.sentence for each in claims.values() for claim in each)
+    assert {each.answer.status for each in found} == {UNKNOWN}
+    assert all(reason in each.answer.told for each in found)
+
+
+def test_no_two_claims_of_a_protocol_are_told_alike() -> None:
+    """A record is found by its words."""
+    for name in names():
+        told = [(claim.kind, claim.sentence) for claim in claims_of(name)]
+        assert len(told) == len(set(told)), name
+
+
+def test_every_sentence_is_the_first_line_of_a_docstring() -> None:
+    """A function without one would be told by its name; sentences begin with a capital letter and fit a line."""
+    for spec in specifications().values():
+        for function, formula in spec.formulas.items():
+            assert function.__doc__, f"{spec.name}: {function.__name__}"
+            assert formula.sentence[0].isupper(), formula.sentence
+
+
+def test_both_columns_are_filled() -> None:
+    """The runtime's own protocols and the published ones are both there."""
+    whose = {spec.whose for spec in specifications().values()}
+    assert whose == {OURS, PUBLISHED}

@@ -1,0 +1,168 @@
+"""`failstop prove` as a user meets it: a line an obligation, a table, traces on request, records, exit codes."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from failstop.__main__ import app
+from failstop.models import catalogue
+from failstop.models.claim import OURS, PROVED, REFUTED, UNKNOWN, Answer
+from failstop.models.proving import Finding
+from failstop.properties import proofs
+from failstop.properties.evidence import HOLDS, INCONCLUSIVE, VIOLATED, Record, read
+from failstop.runtime.cores import repeats
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Evidence goes to the current folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    return
+
+
+def ran(*words: str) -> Result:
+    """Run the command line."""
+    return CliRunner().invoke(app, list(words))
+
+
+def test_what_is_proved_is_zero_with_a_table_and_evidence() -> None:
+    """A row a guarantee with both columns, and a last line that sums up."""
+    result = ran("prove", "loop", "--jobs", "1")
+    assert result.exit_code == 0, result.output
+    row = next(line.split() for line in result.stdout.splitlines() if line.startswith("loop"))
+    assert row[:3] == ["loop", "holds", "holds"]
+    records = read(Path("evidence/models.json"))
+    assert row[3] == str(len(records))
+    assert "failstop: " in result.stdout.splitlines()[-1]
+    assert "0 violated; as published: " in result.stdout.splitlines()[-1]
+    assert {(record.layer, record.guarantee, record.verdict) for record in records} == {("models", "loop", HOLDS)}
+
+
+def test_every_obligation_has_its_line_and_none_is_too_long() -> None:
+    """Progress goes to standard error; the count in front ends at the number of all."""
+    result = ran("prove", "loop", "--jobs", "1")
+    lines = result.stderr.splitlines()
+    total = len(read(Path("evidence/models.json")))
+    assert [line.split("/")[0].strip() for line in lines] == [str(number) for number in range(1, total + 1)]
+    assert max(map(len, lines)) < 80
+
+
+def test_json_is_one_document_and_nothing_else() -> None:
+    """The records are those of the evidence, in the order of the claims."""
+    result = ran("prove", "loop", "--jobs", "1", "--json")
+    told = [Record.from_json(record) for record in json.loads(result.stdout)["records"]]
+    assert told == read(Path("evidence/models.json"))
+    assert all(record.effort["questions"] >= 1 for record in told)
+    assert {"z3", "python", "failstop"} == set(told[0].versions)
+
+
+def test_a_counterexample_is_told_on_request_and_its_command_tells_it_again() -> None:
+    """The trace is numbered, the broken promise stands last, and the replay line can be pasted."""
+    result = ran("prove", "approval", "--published", "--jobs", "1")
+    assert result.exit_code == 0, "what is published is not what is judged"
+    assert "0. start: " in result.stdout
+    (command, *_) = [line for line in result.stdout.splitlines() if line.startswith("  failstop prove approval ")]
+    again = ran(*shlex.split(command)[1:], "--jobs", "1")
+    assert "broken: " in again.stdout
+    without = ran("prove", "approval", "--jobs", "1")
+    assert "0. start" not in without.stdout
+    assert "(--published tells the counterexamples)" in without.stdout
+
+
+def wrong_turn(run: int, same: bool, max_repeats: int) -> tuple[int, bool]:
+    """Let one too many through."""
+    run = run + 1 if same else 1
+    return run, max_repeats < 0 or run <= max_repeats + 1
+
+
+def test_a_broken_core_is_one_with_its_counterexample(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table says so, the way there is told without being asked for, and the record has a replay command."""
+    monkeypatch.setattr(repeats, "turn", wrong_turn)
+    fresh = {name: replace(spec) for name, spec in catalogue.specifications().items()}
+    monkeypatch.setattr(catalogue, "specifications", lambda: fresh)
+    result = ran("prove", "loop", "--protocol", "repeats", "--jobs", "1")
+    assert result.exit_code == 1, result.output
+    assert "violated, " in result.stdout
+    assert "broken: " in result.stdout
+    broken = [record for record in read(Path("evidence/models.json")) if record.verdict == VIOLATED]
+    assert broken[0].replay == "failstop prove loop --protocol repeats"
+
+
+def test_a_part_keeps_the_rest_of_the_evidence() -> None:
+    """What was not proved this time stays on file."""
+    ran("prove", "loop", "--protocol", "repeats", "--jobs", "1")
+    ran("prove", "loop", "--protocol", "published loop detection", "--jobs", "1")
+    protocols = {record.about["protocol"] for record in read(Path("evidence/models.json"))}
+    assert protocols == {"repeats", "published loop detection"}
+
+
+def test_a_specification_is_shown_on_one_screen() -> None:
+    """State, steps and promises, and nothing is proved."""
+    result = ran("prove", "--show", "budget")
+    assert result.exit_code == 0
+    for words in ("limits", "state", "steps", "always, for any number of calls", "world.reserved == total.held"):
+        assert words in result.stdout
+    assert len(result.stdout.splitlines()) <= 60
+    assert not Path("evidence").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["G9"], "GUARANTEE: 'G9' is not known; did you mean"),
+        (["--show", "budgets"], "--show: 'budgets' is not known; did you mean budget"),
+        (["--protocol", "ledgers"], "--protocol: 'ledgers' is not known; did you mean ledger"),
+        (["G4", "--protocol", "quota"], "--protocol: quota claims nothing about G4"),
+    ],
+)
+def test_what_makes_no_sense_is_two_before_anything_is_proved(words: list[str], said: str) -> None:
+    """The line names the option and the value, and what would do."""
+    result = ran("prove", *words)
+    assert (result.exit_code, said in result.stderr) == (2, True), result.output
+    assert not Path("evidence").exists()
+
+
+def test_without_the_solver_it_says_what_to_install() -> None:
+    """The other commands need none, so it is no dependency of theirs."""
+    script = "import sys; sys.modules['z3'] = None; sys.argv = ['failstop', 'prove']; import failstop.__main__ as m; m.main()"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr == "failstop: prove: needs the package z3; pip install 'failstop[prove]'\n"
+
+
+@pytest.mark.parametrize(
+    ("statuses", "whose", "verdict"),
+    [
+        ([PROVED, REFUTED], "published", HOLDS),
+        ([PROVED, UNKNOWN], "published", INCONCLUSIVE),
+        ([PROVED, UNKNOWN], OURS, INCONCLUSIVE),
+        ([REFUTED, UNKNOWN], OURS, VIOLATED),
+    ],
+)
+def test_the_exit_code_is_about_the_runtime(statuses: list[str], whose: str, verdict: str) -> None:
+    """What others published may be broken; it may not be undecided."""
+    answers = [Answer(status, "told", 1, 0.1) for status in statuses]
+    records = [
+        proofs.record(Finding("G1", whose, "toy", "invariant", f"Sentence {number}", answer))
+        for number, answer in enumerate(answers)
+    ]
+    assert proofs.verdict(records) == verdict
+
+
+def test_an_unknown_is_told_with_its_reason() -> None:
+    """A time-out is no proof, and the record says why."""
+    record = proofs.record(Finding("G1", OURS, "toy", "invariant", "A sentence", Answer(UNKNOWN, "timeout", 1, 10.0)))
+    assert (record.verdict, record.detail) == (INCONCLUSIVE, "not decided: timeout")
