@@ -12,45 +12,37 @@ if TYPE_CHECKING:
 
     from failstop.models.specification import Specification
 
-_WIDTH = 100
 _NAMED = {"limits", "world", "call"}
 
 
-def shown(spec: Specification) -> str:
-    """Tell a specification, from its own records and functions."""
-    return "\n".join(_lines(spec))
+def shown(spec: Specification, width: int = 100) -> str:
+    """Tell a specification, from its own records and functions, in lines of so many columns."""
+    parts = [("", [("", f"{spec.name}: {spec.promise}")]), *_parts(spec)]
+    return "\n".join(line for title, rows in parts if rows for line in _lines(title, rows, width)).strip("\n")
 
 
-def _lines(spec: Specification) -> Iterator[str]:
-    yield from textwrap.wrap(f"{spec.name}: {spec.promise}", _WIDTH)
-    yield ""
-    for title, record in (("limits", spec.limits), ("state", spec.world), ("a call", spec.call)):
-        if record._fields:
-            yield from _fields(title, [_field(spec, name) for name in record._fields])
-    for name, term in zip(spec.totals._fields, spec.terms, strict=True):
-        yield f"{'sum':<8}{name} = {_first(term)}"
-    yield from _part("steps", [(_signature(spec, action), _first(action)) for action in spec.actions])
-    yield from _part("taken for granted", [("", _first(each)) for each in spec.given])
-    sentences = [(each.guarantee, _said(each.holds)) for each in spec.invariants]
-    yield from _part("always, for any number of calls", sentences)
-    yield from _part("at each step", [(each.guarantee, _first(each.holds)) for each in spec.laws])
-    yield from _part("it can happen that", [(each.guarantee, _first(each.reached)) for each in spec.goals])
+def _parts(spec: Specification) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    records = [("limits", spec.limits), ("state", spec.world), ("a call", spec.call)]
+    fields = [(title, ", ".join(_field(spec, name) for name in record._fields)) for title, record in records]
+    yield "", [(title, told) for title, told in fields if told]
+    yield (
+        "sums over all calls",
+        [(name, _first(term)) for name, term in zip(spec.totals._fields, spec.terms, strict=True)],
+    )
+    yield "steps", [(_signature(spec, action), _first(action)) for action in spec.actions]
+    yield "taken for granted", [("", _first(each)) for each in spec.given]
+    yield "always, for any number of calls", [(each.guarantee, _said(each.holds)) for each in spec.invariants]
+    yield "at each step", [(each.guarantee, _first(each.holds)) for each in spec.laws]
+    yield "it can happen that", [(each.guarantee, _first(each.reached)) for each in spec.goals]
 
 
-def _part(title: str, rows: list[tuple[str, str]]) -> Iterator[str]:
-    if not rows:
-        return
-    yield ""
-    yield title
-    width = max(len(left) for left, _ in rows) + 2
+def _lines(title: str, rows: list[tuple[str, str]], width: int) -> Iterator[str]:
+    yield f"\n{title}" if title else ""
+    margin = "  " if title else ""
+    longest = max(len(left) for left, _ in rows)
     for left, right in rows:
-        yield from textwrap.wrap(
-            f"  {left:<{width}}{right}", _WIDTH, subsequent_indent=" " * (width + 2), drop_whitespace=True
-        )
-
-
-def _fields(title: str, fields: list[str]) -> Iterator[str]:
-    yield from textwrap.wrap(f"{title:<8}{', '.join(fields)}", _WIDTH, subsequent_indent=" " * 8)
+        head = f"{margin}{left:<{longest}}{'  ' if longest else ''}"
+        yield from textwrap.wrap(head + right, width, subsequent_indent=" " * len(head))
 
 
 def _field(spec: Specification, name: str) -> str:

@@ -54,9 +54,9 @@ def specifications() -> list[str]:
     return list(catalogue.specifications())
 
 
-def shown(name: str) -> str:
+def shown(name: str, width: int) -> str:
     """Tell a specification as text."""
-    return show.shown(catalogue.specifications()[name])
+    return show.shown(catalogue.specifications()[name], width)
 
 
 def verdict(records: Iterable[Record]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from failstop.properties.evidence import Record
 
 _NARROW = 60
+_STEP = len("1. ")
 _NO_PROMISES = {"reachable", "totals"}
 """Kinds of obligations that a published protocol has only because it is a specification."""
 
@@ -96,9 +98,17 @@ def _print_trace(console: Console, record: Record) -> None:
         highlight=False,
     )
     if record.about.get("trace"):
-        console.print(Text(record.about["trace"]), soft_wrap=False)
+        for line in record.about["trace"].splitlines():
+            _print_hanging(console, line)
     if record.replay is not None:
         console.print(f"  {escape(record.replay)}", soft_wrap=True, highlight=False)
+
+
+def _print_hanging(console: Console, line: str) -> None:
+    """Print one line of a trace; where it is broken, it goes on under its own text."""
+    indent = len(line) - len(line.lstrip()) or _STEP
+    lines = textwrap.wrap(line, console.width, subsequent_indent=" " * indent) or [""]
+    console.print(Text("\n".join(lines)), soft_wrap=True)
 
 
 def _print_what_holds(console: Console, records: Sequence[Record]) -> None:

@@ -2,7 +2,7 @@
 
 What has to be trusted, and is tested elsewhere: that the shell makes each step atomic and settles each call once, that
 a call costs at most its reservation when nobody learns what it did cost, and that the provider bills what it reports.
-A thread that stops takes no further step; what its call holds stays held, and is charged if anybody settles it.
+A thread that stops settles nothing: what its call holds stays held, and covers what it is billed.
 The clock may read anything, backwards too.
 """
 
@@ -20,6 +20,7 @@ RUNNING = 2
 ENDED = 3
 RELEASED = 4
 REFUSED = 5
+GONE = 6
 
 
 class Limits(NamedTuple):
@@ -63,6 +64,7 @@ class Totals(NamedTuple):
 
     held: int
     billed: int
+    unsettled: int
     excess: int
     dispatched: int
     tools: int
@@ -119,6 +121,13 @@ def fails(limits: Limits, world: Chain, call: Call, bill: int) -> tuple[Chain, C
     return with_ledger(world, state), call._replace(phase=ENDED, bill=bill)
 
 
+def vanish(world: Chain, call: Call, bill: int) -> tuple[Chain, Call] | None:
+    """The thread of a running call stops for ever, and the provider bills for it all the same."""
+    if call.phase != RUNNING or bill < 0 or bill > call.held:
+        return None
+    return world, call._replace(phase=GONE, bill=bill)
+
+
 def give_back(world: Chain, call: Call) -> tuple[Chain, Call] | None:
     """An admitted call provably never starts."""
     if call.phase != ADMITTED:
@@ -155,8 +164,13 @@ def held(call: Call) -> int:
 
 
 def billed(call: Call) -> int:
-    """What was really charged for a call."""
-    return call.bill if call.phase == ENDED else 0
+    """What was really billed for a call that ended or is gone."""
+    return call.bill if call.phase == ENDED or call.phase == GONE else 0
+
+
+def unsettled(call: Call) -> int:
+    """What was billed for a call that is gone."""
+    return call.bill if call.phase == GONE else 0
 
 
 def excess(call: Call) -> int:
@@ -186,7 +200,12 @@ def operations(call: Call) -> int:
 
 def well_formed(call: Call) -> bool:
     """A call holds nothing below zero, and is billed nothing below zero."""
-    return call.held >= 0 and call.bill >= 0 and NEW <= call.phase <= REFUSED
+    return (
+        call.held >= 0
+        and call.bill >= 0
+        and NEW <= call.phase <= GONE
+        and (call.phase != GONE or call.bill <= call.held)
+    )
 
 
 def well_formed_chain(world: Chain) -> bool:
@@ -196,8 +215,9 @@ def well_formed_chain(world: Chain) -> bool:
 
 
 def recorded(world: Chain, total: Totals) -> bool:
-    """Every dollar that was really billed is on record."""
-    return total.billed + world.outside <= world.committed
+    """Every dollar that was really billed is on record, or still reserved where nobody settled the call."""
+    recorded_part = total.billed - total.unsettled + world.outside <= world.committed
+    return recorded_part and total.unsettled <= world.reserved
 
 
 def reserved_is_held(world: Chain, total: Totals) -> bool:
@@ -215,6 +235,13 @@ def passed_by_the_excess_only(limits: Limits, world: Chain, total: Totals) -> bo
     if limits.max_cost < 0:
         return True
     return world.committed + world.reserved <= limits.max_cost + total.excess + world.beyond
+
+
+def really_spent(limits: Limits, world: Chain, total: Totals) -> bool:
+    """What is really spent, by calls that are gone too, never passes the ceiling by more than that excess."""
+    if limits.max_cost < 0:
+        return True
+    return total.billed + world.outside <= limits.max_cost + total.excess + world.beyond
 
 
 def nothing_exceeded_while_it_runs(limits: Limits, world: Chain, total: Totals) -> bool:
@@ -413,8 +440,8 @@ def with_ledger(world: Chain, state: core.State) -> Chain:
 
 
 def in_flight(call: Call) -> bool:
-    """Whether a call was let through and has not ended."""
-    return call.phase == ADMITTED or call.phase == RUNNING
+    """Whether a call was let through and nobody has settled it."""
+    return call.phase == ADMITTED or call.phase == RUNNING or call.phase == GONE
 
 
 def is_late(limits: Limits, world: Chain) -> bool:
@@ -431,9 +458,10 @@ LEDGER = Specification(
     start=start,
     call=Call,
     new=Call(NEW, 0, 0, 0, False, False, 0),
-    actions=(admit, look, begin, returns, fails, give_back, spend_outside, halt, tick),
+    actions=(admit, look, begin, returns, fails, vanish, give_back, spend_outside, halt, tick),
     totals=Totals,
-    terms=(held, billed, excess, dispatched, tools, retried, operations),
+    at_most=(("unsettled", "held"),),
+    terms=(held, billed, unsettled, excess, dispatched, tools, retried, operations),
     invariants=(
         Invariant("G1", well_formed),
         Invariant("G1", well_formed_chain),
@@ -441,6 +469,7 @@ LEDGER = Specification(
         Invariant("G1", reserved_is_held),
         Invariant("T3", within_the_ceiling),
         Invariant("T3", passed_by_the_excess_only),
+        Invariant("T3", really_spent),
         Invariant("G1", nothing_exceeded_while_it_runs),
         Invariant("G2", steps_are_dispatches),
         Invariant("T4", within_the_steps),
@@ -474,5 +503,5 @@ LEDGER = Specification(
         Goal("T5", the_retries_are_reached),
     ),
     at_once=((core, "admit"),),
-    words={"phase": ("new", "admitted", "running", "ended", "released", "refused")},
+    words={"phase": ("new", "admitted", "running", "ended", "released", "refused", "gone")},
 )

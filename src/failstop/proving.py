@@ -26,6 +26,8 @@ from failstop.speaking import (
 if TYPE_CHECKING:
     from types import ModuleType
 
+_NARROWEST = 40
+
 
 def prove(
     guarantee: Annotated[
@@ -49,7 +51,7 @@ def prove(
     proofs = _with_solver()
     if show is not None:
         must_be_known("--show", show, proofs.specifications())
-        say(lambda: typer.echo(proofs.shown(show)))
+        say(lambda: typer.echo(proofs.shown(show, max(_NARROWEST, Console().width))))
         return
     guarantees, protocols = guarantee or [], protocol or []
     for name in guarantees:

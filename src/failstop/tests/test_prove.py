@@ -137,7 +137,7 @@ def test_what_makes_no_sense_is_two_before_anything_is_proved(words: list[str], 
 
 def test_without_the_solver_it_says_what_to_install() -> None:
     """The other commands need none, so it is no dependency of theirs."""
-    script = "import sys; sys.modules['z3'] = None; sys.argv = ['failstop', 'prove']; import failstop.__main__ as m; m.main()"
+    script = "import sys; sys.modules['z3'] = None; sys.argv[1:] = ['prove']; import failstop.__main__ as m; m.main()"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (run.returncode, run.stdout) == (2, "")
     assert run.stderr == "failstop: prove: needs the package z3; pip install 'failstop[prove]'\n"
