@@ -5,45 +5,56 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from failstop.models import amplification, floats, protocols, published, sums
+from failstop.models import protocols, published, theories
 from failstop.models.induction import Proofs
 from failstop.models.specification import Specification
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import ModuleType
 
     from failstop.models.claim import Claim
 
-_THEORIES = {"sums": sums, "amplification": amplification, "floats": floats}
+_T = TypeVar("_T")
 
 
 @cache
 def specifications() -> dict[str, Specification]:
     """Give every specification by its name: the runtime's own first, then the published ones."""
-    found = [spec for package in (protocols, published) for spec in _found_in(package)]
-    known = {spec.name: spec for spec in found}
-    if len(known) != len(found):
-        raise ValueError(f"two specifications have one name: {sorted(spec.name for spec in found)}")
-    return known
+    modules = (module for package in (protocols, published) for module in _modules_of(package))
+    found = [value for module in modules for value in vars(module).values() if isinstance(value, Specification)]
+    return _by_name([(spec.name, spec) for spec in found])
 
 
 def names() -> list[str]:
     """Give the names of all protocols and theories, in the order in which they are proved."""
-    return [*specifications(), *_THEORIES]
+    return [*specifications(), *_theories()]
 
 
 def claims_of(name: str) -> list[Claim]:
     """Give the claims of one protocol or theory; raises KeyError for an unknown one."""
-    if name in _THEORIES:
-        return list(_THEORIES[name].claims())
+    theory = _theories().get(name)
+    if theory is not None:
+        return theory()
     return list(Proofs(specifications()[name]).claims())
 
 
-def _found_in(package: ModuleType) -> Iterator[Specification]:
+@cache
+def _theories() -> dict[str, Callable[[], list[Claim]]]:
+    """Give what makes the claims of each theory, by its name: of every module that claims anything."""
+    return _by_name([(module.NAME, module.claims) for module in _modules_of(theories) if hasattr(module, "claims")])
+
+
+def _modules_of(package: ModuleType) -> Iterator[ModuleType]:
     for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
         if not found.ispkg:
-            module = importlib.import_module(found.name)
-            yield from (value for value in vars(module).values() if isinstance(value, Specification))
+            yield importlib.import_module(found.name)
+
+
+def _by_name(named: list[tuple[str, _T]]) -> dict[str, _T]:
+    known = dict(named)
+    if len(known) != len(named):
+        raise ValueError(f"two have one name: {sorted(name for name, _ in named)}")
+    return known

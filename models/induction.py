@@ -2,9 +2,9 @@
 
 An invariant about callers means all of them. One step is taken by one caller, so few stand for all: the one who acts,
 and another who may be anyone (two others where an invariant speaks of two). A total over all callers is split into the
-terms of these and a rest, about which nothing is known but what `sums` proves of every such rest: that it is not
-negative, and that it keeps the order of two totals whose terms are ordered. So nothing here depends on how many callers
-there are.
+terms of these and a rest, about which nothing is known but what `theories/sums.py` proves of every such rest: that it
+is not negative, and that it keeps the order of two totals whose terms are ordered. So nothing here depends on how many
+callers there are.
 """
 
 from __future__ import annotations

@@ -6,66 +6,20 @@ one more caller adds that caller's term. Every lemma is a first case and a step,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import z3
 
-from failstop.models.claim import OURS, PROVED, REFUTED, UNKNOWN, Answer, Claim, all_of, find, prove, solve
+from failstop.models.claim import OURS, Answer, Claim, all_of, find, prove
+from failstop.models.theories.natural import Induction, nothing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Facts: TypeAlias = "Callable[[z3.ArithRef], list[z3.BoolRef]]"
-Shown: TypeAlias = "Callable[[int, z3.ModelRef], str]"
+    from failstop.models.theories.natural import Facts
 
-SMALL = 4
-"""Up to how many callers a counterexample is looked for; what is false for more only is unknown."""
-
-
-def nothing(_: z3.ArithRef) -> list[z3.BoolRef]:
-    """Assume nothing."""
-    return []
-
-
-@dataclass(frozen=True, slots=True)
-class Induction:
-    """A sentence about every n >= 0, proved for 0 and from each n to the next.
-
-    holds: the sentence about n. start: what its functions are at 0; unfold: what they are at n + 1, in terms of n.
-    given: what is assumed of number n (a caller, a layer, an addition). fixed: what is assumed of the constants. show:
-    a counterexample with n of them, as a person reads it.
-    """
-
-    holds: Callable[[z3.ArithRef], z3.BoolRef]
-    start: tuple[z3.BoolRef, ...]
-    unfold: Facts
-    show: Shown
-    given: Facts = nothing
-    fixed: tuple[z3.BoolRef, ...] = ()
-
-    def ask(self) -> Answer:
-        """Ask for the first case and the step; a step that fails refutes nothing, a small case does."""
-        n = z3.Int("n")
-        first = prove(self.holds(z3.IntVal(0)), *self.fixed, *self.start)
-        step = prove(self.holds(n + 1), *self.fixed, n >= 0, self.holds(n), *self.given(n), *self.unfold(n))
-        proof = all_of([first, step])
-        return proof if proof.status == PROVED else self._smallest(proof)
-
-    def _smallest(self, failed: Answer) -> Answer:
-        """Look for the smallest counterexample; without one the proof has failed and nothing is known."""
-        questions, seconds = failed.questions, failed.seconds
-        facts = [*self.fixed, *self.start]
-        for count in range(SMALL + 1):
-            n = z3.IntVal(count)
-            status, told, took = solve(*facts, z3.Not(self.holds(n)), tell=partial(self.show, count))
-            questions, seconds = questions + 1, seconds + took
-            if status == z3.sat:
-                return Answer(REFUTED, told, questions, seconds)
-            facts += self.given(n) + self.unfold(n)
-        return Answer(UNKNOWN, f"not inductive, and no counterexample up to n = {SMALL}", questions, seconds)
-
+NAME = "sums"
 
 TERMS = z3.ArraySort(z3.IntSort(), z3.IntSort())
 Sum = z3.Function("Sum", TERMS, z3.IntSort(), z3.IntSort())
@@ -201,10 +155,9 @@ def rest_is_untouched() -> Answer:
 
 def example_of_the_bound() -> Answer:
     """Find three callers, two of whom overrun, whose excesses together are as large as the bound allows."""
-    three = [fact for caller in range(3) for fact in [*OVERRUNS.given(z3.IntVal(caller)), F[caller] >= 0]]
-    sums = [*OVERRUNS.start, *(fact for caller in range(3) for fact in OVERRUNS.unfold(z3.IntVal(caller)))]
+    never_less = [F[caller] >= 0 for caller in range(3)]
     reached = [MOST == 5, CAP == 2, Sum(G, 3) <= CAP, Sum(F, 3) == CAP * MOST]  # noqa: PLR2004 - three callers
-    return find(*three, *sums, *reached, tell=partial(OVERRUNS.show, 3))
+    return find(*OVERRUNS.first(3), *never_less, *reached, tell=partial(OVERRUNS.show, 3))
 
 
 def claims() -> list[Claim]:
@@ -226,4 +179,4 @@ def claims() -> list[Claim]:
 
 
 def _lemma(guarantee: str, sentence: str, ask: Callable[[], Answer]) -> Claim:
-    return Claim(guarantee, OURS, "sums", "lemma", sentence, ask)
+    return Claim(guarantee, OURS, NAME, "lemma", sentence, ask)
