@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import z3
 
 from failstop.models.reader import Reading, flat, fresh, parameters, read
+from failstop.models.symbolic import Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -41,9 +42,16 @@ class Formula:
         """All paths through the function."""
         return read(self.function, list(self.arguments.values()), self._at_once)
 
+    @property
+    def leaves(self) -> list[z3.ExprRef]:
+        """Each number of the result; raises Unreadable for a function that gives none on some path."""
+        if any(path.result is None for path in self.reading.paths):
+            raise Unreadable(f"{self.function.__module__}.{self.function.__qualname__}: a path returns nothing")
+        return self.reading.leaves
+
     def term(self, meaning: Mapping[str, Any]) -> z3.ExprRef:
         """The one number or truth value that the function gives."""
-        (leaf,) = self.reading.leaves
+        (leaf,) = self.leaves
         return self.put(leaf, meaning)
 
     def put(self, term: z3.ExprRef, meaning: Mapping[str, Any]) -> z3.ExprRef:

@@ -19,7 +19,7 @@ from failstop.models import search
 from failstop.models.claim import PROVED, UNKNOWN, Answer, Claim, all_of, prove
 from failstop.models.formula import same_shape
 from failstop.models.reader import flat, fresh
-from failstop.models.trace import told_step
+from failstop.models.trace import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,7 +45,7 @@ class Step:
         formula = spec.formulas[action]
         self.limits = fresh(spec.limits, "limits")
         self._rests = [z3.Int(f"rest.{name}") for name in _fields(spec.totals)]
-        names = "ABC" if spec.about_pairs else "AB"
+        names = NAMES[: 3 if spec.about_pairs else 2]
         self.before = self._moment(fresh(spec.world, "world"), tuple(fresh(spec.call, name) for name in names))
         meaning = {"limits": self.limits, "world": self.before.world, "call": self.before.calls[0]}
         own = set(formula.parameters) - set(meaning)
@@ -96,7 +96,18 @@ class Step:
         return prove(claim, *self.assumed, tell=self._told)
 
     def _told(self, model: z3.ModelRef) -> str:
-        return told_step(self, model)
+        """Tell the step; the state before it may be one that nothing leads to."""
+        parts = [
+            ("with", self.limits),
+            ("before", self.before.world),
+            ("totals", self.before.total),
+            *((f"caller {name}", call) for name, call in zip(NAMES, self.before.calls, strict=False)),
+            (f"then {self.action.__name__}", tuple(self.chosen.values())),
+            ("after", self.after.world),
+            ("totals", self.after.total),
+            ("caller A", self.after.calls[0]),
+        ]
+        return "\n".join(f"  {title}: {_values(model, part)}" for title, part in parts if len(part))
 
     def _said(self, invariant: Invariant, moment: _Moment) -> list[z3.BoolRef]:
         formula = self.spec.formulas[invariant.holds]
@@ -179,9 +190,7 @@ class Proofs:
         spec = self._spec
         limits = fresh(spec.limits, "limits")
         start = spec.formulas[spec.start]
-        world = same_shape(
-            fresh(spec.world, "world"), [start.put(leaf, {"limits": limits}) for leaf in start.reading.leaves]
-        )
+        world = same_shape(fresh(spec.world, "world"), [start.put(leaf, {"limits": limits}) for leaf in start.leaves])
         meaning = {"limits": limits, "world": world, "total": spec.totals(*([0] * len(spec.terms)))}
         meaning |= {"call": spec.new, "other": spec.new}
         given = [spec.formulas[each].term({"limits": limits}) for each in spec.given]
@@ -198,6 +207,12 @@ class Proofs:
         first = [formula.term({"limits": limits, "call": spec.new}) == 0 for formula in terms.values()]
         ordered = [now[less] <= now[more] for less, more in spec.at_most]
         return prove(z3.And(*first, *(term >= 0 for term in now.values()), *ordered), *step.invariants)
+
+
+def _values(model: z3.ModelRef, record: Any) -> str:
+    names = getattr(record, "_fields", [""] * len(record))
+    values = (model.eval(leaf, model_completion=True) for leaf in flat(tuple(record)))
+    return ", ".join(f"{name} {value}".strip() for name, value in zip(names, values, strict=True))
 
 
 def _fields(record: Any) -> tuple[str, ...]:

@@ -66,8 +66,8 @@ class Reading:
     def leaves(self) -> list[z3.ExprRef]:
         """Each number of the result, in order, as one term; meaningless where the function gives None."""
         rows = [(path.forks, flat(path.result)) for path in self.paths if path.result is not None]
-        if len({len(leaves) for _, leaves in rows}) > 1:
-            raise Unreadable("the paths give results of different shapes")
+        if len({len(leaves) for _, leaves in rows}) != 1:
+            raise Unreadable("the paths give results of different shapes, or none at all")
         return [_tree([(forks, leaves[column]) for forks, leaves in rows]) for column in range(len(rows[0][1]))]
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from failstop.models.specification import Goal, Invariant, Law, Specification
 
-_BUDGET_S = 8.0
+_BUDGET_S = 20.0
 _SMALL = 4
 """Traces with numbers no larger than this are looked for first, because people read them."""
 
@@ -65,72 +65,104 @@ def reachable(spec: Specification) -> Iterator[Claim]:
 
 def happens(spec: Specification, action: Callable[..., Any]) -> Callable[[], Answer]:
     """Look for a way on which the action is taken."""
-    return lambda: _Search(spec).run(lambda now: now.chosen[action][0], "")
+    return lambda: _look(spec, lambda now: now.chosen[action][0], lambda trace: trace.steps[-1].action is action)
 
 
 def arrives(spec: Specification, goal: Goal) -> Callable[[], Answer]:
     """Look for a way to a state of the goal."""
-    formula = spec.formulas[goal.reached]
-    return lambda: _Search(spec).run(
-        lambda now: z3.Or([formula.term(each) for each in _meanings(spec, formula.parameters, now)]), ""
-    )
+    return _to_a_state(spec, goal.reached, True, "")
 
 
 def breaks(spec: Specification, invariant: Invariant) -> Callable[[], Answer]:
     """Look for a way to a state in which the invariant is broken."""
-    formula = spec.formulas[invariant.holds]
-    return lambda: _Search(spec).run(
-        lambda now: z3.Or([z3.Not(formula.term(each)) for each in _meanings(spec, formula.parameters, now)]),
-        f"broken: {formula.sentence}",
-    )
+    return _to_a_state(spec, invariant.holds, False, f"broken: {spec.formulas[invariant.holds].sentence}")
 
 
 def breaks_law(spec: Specification, law: Law) -> Callable[[], Answer]:
     """Look for a way whose last step breaks the law."""
     formula = spec.formulas[law.holds]
+    actions = law.of or spec.actions
 
     def wanted(now: Situation) -> z3.BoolRef:
-        call, call_after = now.actor
-        meaning = {
+        said = {
             "limits": now.limits,
             "world": now.before,
-            "after": now.after,
+            "call": now.actor[0],
             "total": _total(spec, now.limits, now.calls_before),
+            "after": now.after,
+            "call_after": now.actor[1],
             "total_after": _total(spec, now.limits, now.calls_after),
-            "call": call,
-            "call_after": call_after,
         }
-        steps = [now.chosen[action] for action in law.of or spec.actions]
-        return z3.Or([z3.And(taken, z3.Not(formula.term(meaning | chosen))) for taken, chosen in steps])
+        steps = [now.chosen[action] for action in actions]
+        return z3.Or([z3.And(taken, z3.Not(formula.term(said | chosen))) for taken, chosen in steps])
 
-    return lambda: _Search(spec).run(wanted, f"broken: {formula.sentence}")
+    def really(trace: Trace) -> bool:
+        last = trace.steps[-1]
+        world, calls = (trace.steps[-2].world, trace.steps[-2].calls) if trace.steps[1:] else (trace.start, trace.calls)
+        who = last.caller or 0
+        said = {
+            "limits": trace.limits,
+            "world": world,
+            "call": calls[who],
+            "total": spec.total_of(trace.limits, calls),
+            "after": last.world,
+            "call_after": last.calls[who],
+            "total_after": spec.total_of(trace.limits, last.calls),
+        }
+        return last.action in actions and not formula.on(said | dict(last.chosen))
+
+    return lambda: _look(spec, wanted, really, f"broken: {formula.sentence}")
 
 
-class _Search:
-    """One question about the ways of a protocol; what can happen in so many steps is worked out once and shared."""
+def _to_a_state(
+    spec: Specification, sentence: Callable[..., bool], value: bool, last_line: str
+) -> Callable[[], Answer]:
+    """Look for a way to a state of which the sentence has that value: of the world, a caller or two of them."""
+    formula = spec.formulas[sentence]
 
-    def __init__(self, spec: Specification) -> None:
-        self._spec = spec
+    def wanted(now: Situation) -> z3.BoolRef:
+        meaning = {"limits": now.limits, "world": now.after, "total": _total(spec, now.limits, now.calls_after)}
+        meanings = _about(formula.parameters, meaning, now.calls_after)
+        return z3.Or([formula.term(each) == value for each in meanings])
 
-    def run(self, wanted: Callable[[Situation], z3.BoolRef], last_line: str) -> Answer:
-        """Find the shortest way: PROVED with its trace, or UNKNOWN."""
-        began = time.perf_counter()
-        questions = 0
+    def really(trace: Trace) -> bool:
+        last = trace.steps[-1]
+        meaning = {"limits": trace.limits, "world": last.world, "total": spec.total_of(trace.limits, last.calls)}
+        return any(formula.on(each) is value for each in _about(formula.parameters, meaning, last.calls))
+
+    return lambda: _look(spec, wanted, really, last_line)
+
+
+def _look(
+    spec: Specification,
+    wanted: Callable[[Situation], z3.BoolRef],
+    really: Callable[[Trace], bool],
+    last_line: str = "",
+) -> Answer:
+    """Find the shortest way: PROVED with its trace, or UNKNOWN.
+
+    wanted: what is looked for, in terms; really: the same of the trace in plain values, which the solver must not be
+    alone to say.
+    """
+    began = time.perf_counter()
+    questions = 0
+    for depth in range(1, spec.max_depth + 1):
         for most in (_SMALL, None):
-            ways = _ways(self._spec, most)
-            for depth in range(1, self._spec.max_depth + 1):
-                solver = z3.Solver()
-                solver.set("timeout", TIME_LIMIT_MS)
-                solver.add(*ways.up_to(depth), wanted(ways.situation(depth)))
-                questions += 1
-                if solver.check() == z3.sat:
-                    trace = ways.trace(solver.model(), depth)
-                    return Answer(PROVED, told(self._spec, trace, last_line), questions, time.perf_counter() - began)
-                if time.perf_counter() - began > _BUDGET_S:
-                    reason = f"nothing was found within {depth} steps and {_BUDGET_S:.0f} s"
-                    return Answer(UNKNOWN, reason, questions, time.perf_counter() - began)
-        reason = f"nothing was found within {self._spec.max_depth} steps of {self._spec.callers} callers"
-        return Answer(UNKNOWN, reason, questions, time.perf_counter() - began)
+            ways = _ways(spec, most)
+            solver = z3.Solver()
+            solver.set("timeout", TIME_LIMIT_MS)
+            solver.add(*ways.up_to(depth), wanted(ways.situation(depth)))
+            questions += 1
+            if solver.check() == z3.sat:
+                trace = ways.trace(solver.model(), depth)
+                if not really(trace):
+                    raise AssertionError(f"the solver's way is none: {told(spec, trace, last_line)}")
+                return Answer(PROVED, told(spec, trace, last_line), questions, time.perf_counter() - began)
+            if time.perf_counter() - began > _BUDGET_S:
+                reason = f"nothing was found within {depth} steps and {_BUDGET_S:.0f} s"
+                return Answer(UNKNOWN, reason, questions, time.perf_counter() - began)
+    reason = f"nothing was found within {spec.max_depth} steps of {spec.callers} callers"
+    return Answer(UNKNOWN, reason, questions, time.perf_counter() - began)
 
 
 @lru_cache(maxsize=4)
@@ -146,7 +178,7 @@ class _Ways:
         self._most = most
         self._limits = fresh(spec.limits, "limits")
         start = spec.formulas[spec.start]
-        first = [start.put(each, {"limits": self._limits}) for each in start.reading.leaves]
+        first = [start.put(each, {"limits": self._limits}) for each in start.leaves]
         self._worlds = [same_shape(fresh(spec.world, "world"), first)]
         self._calls = [(spec.new,) * spec.callers]
         given = [spec.formulas[each].term({"limits": self._limits}) for each in spec.given]
@@ -185,7 +217,7 @@ class _Ways:
             if (world, tuple(calls)) != _value(model, (now.after, now.calls_after)):
                 raise AssertionError(f"the solver's step {number} is not what {action.__name__} does")
             taken.append(Taken(action, caller, given, world, tuple(calls)))
-        return Trace(limits, first, tuple(taken))
+        return Trace(limits, first, (spec.new,) * spec.callers, tuple(taken))
 
     def _unroll(self, depth: int) -> None:
         while len(self._situations) < depth:
@@ -235,10 +267,8 @@ class _Ways:
         return [z3.And(number >= -1, number <= self._most) for number in numbers]
 
 
-def _meanings(spec: Specification, names: Mapping[str, Any], now: Situation) -> list[dict[str, Any]]:
-    """Everything that a sentence may be about after the last step: the world, each caller, each two callers."""
-    meaning = {"limits": now.limits, "world": now.after, "total": _total(spec, now.limits, now.calls_after)}
-    calls = now.calls_after
+def _about(names: Mapping[str, Any], meaning: dict[str, Any], calls: tuple[Any, ...]) -> list[dict[str, Any]]:
+    """Everything that a sentence may be about in a state: the world, each caller, each two callers."""
     if "other" in names:
         return [meaning | {"call": a, "other": b} for i, a in enumerate(calls) for j, b in enumerate(calls) if i != j]
     return [meaning | {"call": call} for call in calls] if "call" in names else [meaning]

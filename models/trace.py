@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import z3
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from failstop.models.induction import Step
     from failstop.models.specification import Specification
 
-_NAMES = "ABCDEFGH"
+NAMES = "ABCDEFGH"
 
 
 class Taken(NamedTuple):
@@ -26,10 +23,11 @@ class Taken(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """A way from the start."""
+    """A way from the start, where every caller is a new one."""
 
     limits: Any
     start: Any
+    calls: tuple[Any, ...]
     steps: tuple[Taken, ...]
 
 
@@ -38,11 +36,11 @@ def told(spec: Specification, trace: Trace, last_line: str) -> str:
     first = _fields(spec, trace.limits)
     lines = [f"with {first}"] if first else []
     lines.append(f"0. start: {_state(spec, trace.limits, trace.start, ())}")
-    calls = (spec.new,) * (len(trace.steps[0].calls) if trace.steps else 0)
+    calls = trace.calls
     for number, step in enumerate(trace.steps, start=1):
         lines.append(f"{number}. {_who(step)}{_what(spec, step)}")
         changed = [
-            f"{_NAMES[caller]}: {_changed(spec, before, after)}"
+            f"{NAMES[caller]}: {_changed(spec, before, after)}"
             for caller, (before, after) in enumerate(zip(calls, step.calls, strict=True))
             if before != after
         ]
@@ -51,23 +49,8 @@ def told(spec: Specification, trace: Trace, last_line: str) -> str:
     return "\n".join([*lines, last_line] if last_line else lines)
 
 
-def told_step(step: Step, model: z3.ModelRef) -> str:
-    """Tell one step from a model of the solver: the state before it may be one that nothing leads to."""
-    parts = [
-        ("with", step.limits),
-        ("before", step.before.world),
-        ("totals", step.before.total),
-        *((f"caller {name}", call) for name, call in zip(_NAMES, step.before.calls, strict=False)),
-        (f"then {step.action.__name__}", tuple(step.chosen.values())),
-        ("after", step.after.world),
-        ("totals", step.after.total),
-        ("caller A", step.after.calls[0]),
-    ]
-    return "\n".join(f"  {title}: {_model_fields(model, part)}" for title, part in parts if len(part))
-
-
 def _who(step: Taken) -> str:
-    return "" if step.caller is None else f"{_NAMES[step.caller]}: "
+    return "" if step.caller is None else f"{NAMES[step.caller]}: "
 
 
 def _what(spec: Specification, step: Taken) -> str:
@@ -95,11 +78,3 @@ def _word(spec: Specification, name: str, value: int) -> str:
     if words is not None and 0 <= value < len(words):
         return words[value]
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
-
-
-def _model_fields(model: z3.ModelRef, record: Any) -> str:
-    names = getattr(record, "_fields", [""] * len(record))
-    return ", ".join(
-        f"{name} {model.eval(value, model_completion=True) if z3.is_expr(value) else value}".strip()
-        for name, value in zip(names, record, strict=True)
-    )
