@@ -22,7 +22,7 @@ from failstop.models.reader import flat, fresh
 from failstop.models.trace import NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from failstop.models.specification import Invariant, Law, Specification
 
@@ -58,28 +58,18 @@ class Step:
         calls = self.before.calls if actor is None else (actor, *self.before.calls[1:])
         self.after = self._moment(after, calls)
         self.possible = formula.put(formula.reading.possible, meaning)
+        self._said_before: dict[Invariant, list[z3.BoolRef]] = {}
 
-    @cached_property
-    def invariants(self) -> list[z3.BoolRef]:
-        """What is granted of the limits, and every invariant before the step, of everybody."""
-        spec = self.spec
-        known = [spec.formulas[each].term({"limits": self.limits}) for each in spec.given]
-        for invariant in spec.invariants:
-            known += self._said(invariant, self.before)
-        return known
+    def known(self, invariants: Iterable[Invariant]) -> list[z3.BoolRef]:
+        """What is granted of the limits, and these invariants before the step, of everybody."""
+        granted = [self.spec.formulas[each].term({"limits": self.limits}) for each in self.spec.given]
+        return granted + [said for each in invariants for said in self._before(each)]
 
-    @cached_property
-    def assumed(self) -> list[z3.BoolRef]:
-        """All that is known before the step: the invariants, the rests of the totals, and that it can be taken."""
-        rests = dict(zip(_fields(self.spec.totals), self._rests, strict=True))
-        ordered = [rests[less] <= rests[more] for less, more in self.spec.at_most]
-        return [*self.invariants, *(rest >= 0 for rest in self._rests), *ordered, self.possible]
-
-    def keeps(self, invariant: Invariant) -> Answer:
+    def keeps(self, invariant: Invariant, assumed: Iterable[Invariant]) -> Answer:
         """Ask whether the step keeps an invariant."""
-        return self._ask(z3.And(self._said(invariant, self.after)))
+        return self._ask(z3.And(self._said(invariant, self.after)), assumed)
 
-    def obeys(self, law: Law) -> Answer:
+    def obeys(self, law: Law, assumed: Iterable[Invariant]) -> Answer:
         """Ask whether the step obeys a law."""
         meaning = {
             "limits": self.limits,
@@ -90,10 +80,19 @@ class Step:
             "call_after": self.after.calls[0],
             "total_after": self.after.total,
         }
-        return self._ask(self.spec.formulas[law.holds].term(meaning | self.chosen))
+        return self._ask(self.spec.formulas[law.holds].term(meaning | self.chosen), assumed)
 
-    def _ask(self, claim: z3.BoolRef) -> Answer:
-        return prove(claim, *self.assumed, tell=self._told)
+    def _ask(self, claim: z3.BoolRef, assumed: Iterable[Invariant]) -> Answer:
+        """Assume invariants before the step, the rests of the totals, and that the step can be taken."""
+        rests = dict(zip(_fields(self.spec.totals), self._rests, strict=True))
+        ordered = [rests[less] <= rests[more] for less, more in self.spec.at_most]
+        whole = [rest >= 0 for rest in self._rests]
+        return prove(claim, *self.known(assumed), *whole, *ordered, self.possible, tell=self._told)
+
+    def _before(self, invariant: Invariant) -> list[z3.BoolRef]:
+        if invariant not in self._said_before:
+            self._said_before[invariant] = self._said(invariant, self.before)
+        return self._said_before[invariant]
 
     def _told(self, model: z3.ModelRef) -> str:
         """Tell the step; the state before it may be one that nothing leads to."""
@@ -131,8 +130,10 @@ class Step:
 class Proofs:
     """The claims of one specification; what they share is read once.
 
-    traces: whether a way from the start is looked for to a step that breaks a promise. Without, the step alone is told
-    as the refutation, though nothing may lead to the state before it.
+    Invariants are proved together: each may assume the others before a step. If some are not kept, the others are
+    proved again without them, until those that are left keep each other; laws may assume only these.
+    traces: whether a way from the start is looked for to a step that breaks a promise. Without, everything is asked
+    once: a step that nothing may lead to is told as the refutation, and what is proved is so if all invariants are.
     """
 
     def __init__(self, spec: Specification, *, traces: bool = True) -> None:
@@ -149,7 +150,9 @@ class Proofs:
             yield self._claim(law.guarantee, "law", law.holds, partial(self._law, law))
         if spec.terms:
             sentence = "every total starts at zero, and no caller's part of it is ever negative"
-            yield Claim(spec.invariants[0].guarantee, spec.whose, spec.name, "totals", sentence, self._totals)
+            yield Claim(
+                spec.invariants[0].guarantee, spec.whose, spec.name, "totals", sentence, lambda: self._totals_answer
+            )
         yield from search.reachable(spec)
 
     def _claim(self, guarantee: str, kind: str, function: Callable[..., Any], ask: Callable[[], Answer]) -> Claim:
@@ -160,26 +163,47 @@ class Proofs:
             self._steps[action] = Step(self._spec, action)
         return self._steps[action]
 
+    @cached_property
+    def _together(self) -> dict[Invariant, Answer]:
+        """The answer for each invariant; those that are proved keep each other."""
+        answers: dict[Invariant, Answer] = {}
+        kept = list(self._spec.invariants)
+        while True:
+            answers |= {invariant: self._kept(invariant, kept) for invariant in kept}
+            still = [invariant for invariant in kept if answers[invariant].status == PROVED]
+            if still == kept:
+                return answers
+            kept = still
+
+    @property
+    def _assumed(self) -> Sequence[Invariant]:
+        """The invariants that other sentences may assume."""
+        if not self._traces:
+            return self._spec.invariants
+        return [each for each, answer in self._together.items() if answer.status == PROVED]
+
+    def _kept(self, invariant: Invariant, assumed: Sequence[Invariant]) -> Answer:
+        steps = (partial(self._step(action).keeps, invariant, assumed) for action in self._spec.actions)
+        return _until_one_fails([partial(self._holds_at_first, invariant), *steps])
+
     def _invariant(self, invariant: Invariant) -> Answer:
-        answers = [self._holds_at_first(invariant)]
-        for action in self._spec.actions:
-            answers.append(self._step(action).keeps(invariant))
-            if answers[-1].status != PROVED:
-                break
-        return self._with_trace(all_of(answers), search.breaks(self._spec, invariant))
+        if not self._traces:
+            return self._kept(invariant, self._spec.invariants)
+        return self._with_trace(self._together[invariant], search.breaks(self._spec, invariant))
 
     def _law(self, law: Law) -> Answer:
-        answers = []
-        for action in law.of or self._spec.actions:
-            answers.append(self._step(action).obeys(law))
-            if answers[-1].status != PROVED:
-                break
-        return self._with_trace(all_of(answers), search.breaks_law(self._spec, law))
+        actions = law.of or self._spec.actions
+        answer = _until_one_fails([partial(self._step(action).obeys, law, self._assumed) for action in actions])
+        return self._with_trace(answer, search.breaks_law(self._spec, law))
 
     def _with_trace(self, answer: Answer, look: Callable[[], Answer]) -> Answer:
         """A step that breaks a promise refutes it only if the state before it can be reached from the start."""
-        if answer.status in {PROVED, UNKNOWN} or not self._traces:
+        if not self._traces or answer.status == UNKNOWN:
             return answer
+        if answer.status == PROVED:
+            if self._totals_answer.status == PROVED:
+                return answer
+            return answer._replace(status=UNKNOWN, told="it rests on totals that may not be split")
         found = look()
         spent = answer.questions + found.questions, answer.seconds + found.seconds
         if found.status == PROVED:
@@ -196,7 +220,8 @@ class Proofs:
         given = [spec.formulas[each].term({"limits": limits}) for each in spec.given]
         return prove(spec.formulas[invariant.holds].term(meaning), *given)
 
-    def _totals(self) -> Answer:
+    @cached_property
+    def _totals_answer(self) -> Answer:
         """What lets a total be split: terms that start at zero, are never negative, and are ordered as declared."""
         spec = self._spec
         step = self._step(spec.actions[0])
@@ -206,7 +231,16 @@ class Proofs:
         now = {name: formula.term({"limits": limits, "call": call}) for name, formula in terms.items()}
         first = [formula.term({"limits": limits, "call": spec.new}) == 0 for formula in terms.values()]
         ordered = [now[less] <= now[more] for less, more in spec.at_most]
-        return prove(z3.And(*first, *(term >= 0 for term in now.values()), *ordered), *step.invariants)
+        return prove(z3.And(*first, *(term >= 0 for term in now.values()), *ordered), *step.known(self._assumed))
+
+
+def _until_one_fails(questions: Iterable[Callable[[], Answer]]) -> Answer:
+    answers = []
+    for ask in questions:
+        answers.append(ask())
+        if answers[-1].status != PROVED:
+            break
+    return all_of(answers)
 
 
 def _values(model: z3.ModelRef, record: Any) -> str:

@@ -100,6 +100,22 @@ def test_a_goal_out_of_reach_is_unknown() -> None:
     assert (answer.status, answer.told) == (UNKNOWN, "nothing was found within 8 steps of 3 callers")
 
 
+def test_what_rests_on_a_false_invariant_is_not_proved() -> None:
+    """With the sentence that the counter is a thousand anything follows, until that sentence itself has failed."""
+    false = Invariant("G2", toys.is_a_thousand)
+    spec = replace(toys.LEAKY, invariants=(false, *toys.LEAKY.invariants))
+    told = answers(spec)
+    assert told["The counter is a thousand"].status == REFUTED
+    assert told["The counter is the number of people inside"].status == REFUTED
+    assert told["People have one bag at most, and only inside"].status == PROVED
+
+
+def test_what_rests_on_totals_that_cannot_be_split_is_unknown() -> None:
+    """A term below zero takes every proof with it that the solver found."""
+    told = answers(replace(toys.SAFE, terms=(below_zero, toys.bags), goals=()))
+    assert told["People have one bag at most, and only inside"].status == UNKNOWN
+
+
 def test_an_action_that_cannot_happen_is_unknown() -> None:
     """Somebody enters after a check that nobody can make: the action is dead."""
     spec = replace(toys.SAFE, actions=(toys.enter_at_once, toys.leave, toys.enter))

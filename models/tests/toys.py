@@ -129,6 +129,11 @@ def below_a_thousand(world: Hall) -> bool:
     return world.counted < 1000
 
 
+def is_a_thousand(world: Hall) -> bool:
+    """The counter is a thousand."""
+    return world.counted == 1000
+
+
 def two_are_inside(total: Totals) -> bool:
     """Two people are inside."""
     return total.inside == 2
