@@ -121,6 +121,11 @@ def failures_are_those_in_a_row(limits: Settings, world: Breaker) -> bool:
     return world.mode != core.CLOSED or (world.failures == world.streak and 0 <= world.streak < limits.threshold)
 
 
+def keeps_what_it_needs_only(world: Breaker) -> bool:
+    """A closed breaker keeps no time, and one that is not closed no failures: neither comes back later."""
+    return world.until == 0 if world.mode == core.CLOSED else world.failures == 0
+
+
 def every_change_is_a_generation(world: Breaker) -> bool:
     """Each opening, closing, reset and probe begins a new generation."""
     return world.generation == world.era
@@ -295,6 +300,7 @@ BREAKER = Specification(
     invariants=(
         Invariant("G4", well_formed),
         Invariant("G4", failures_are_those_in_a_row),
+        Invariant("G4", keeps_what_it_needs_only),
         Invariant("G4", every_change_is_a_generation),
         Invariant("G4", permits_say_when),
         Invariant("G4", closed_in_a_probes_era),

@@ -75,8 +75,8 @@ def hold(limits: Limits, world: Budget, call: Call, asked: int) -> tuple[Budget,
     if verdict == core.ADMITTED:
         return after, Call(HOLDING, verdict, held)
     if verdict == core.CONTENDED:
-        return after, call._replace(verdict=verdict)
-    return after, call._replace(phase=REFUSED, verdict=verdict)
+        return after, call._replace(verdict=verdict, held=held)
+    return after, call._replace(phase=REFUSED, verdict=verdict, held=held)
 
 
 def settle(limits: Limits, world: Budget, call: Call, cost: int) -> tuple[Budget, Call] | None:
@@ -154,7 +154,7 @@ def a_refusal_is_for_good(world: Budget, after: Budget) -> bool:
 
 
 def held_if_it_fits(limits: Limits, world: Budget, after: Budget, call_after: Call, asked: int) -> bool:
-    """A call holds what it asked for if, and only if, that fits; without an estimate, all that is left, alone."""
+    """A call holds what it asked for if, and only if, that fits, or else nothing; without an estimate all, alone."""
     left = limits.limit - world.spent
     if limits.limit < 0:
         fits = True
@@ -168,7 +168,7 @@ def held_if_it_fits(limits: Limits, world: Budget, after: Budget, call_after: Ca
         fits = world.reserved + asked <= left
         wanted = asked
     if world.shut or not fits:
-        return call_after.phase != HOLDING and after.reserved == world.reserved
+        return call_after.phase != HOLDING and call_after.held == 0 and after.reserved == world.reserved
     return (
         call_after.phase == HOLDING
         and call_after.held == wanted

@@ -312,6 +312,19 @@ def one_refusal_halts_one_ledger(world: Chain, after: Chain, call_after: Call) -
     return not both and (call_after.phase == REFUSED or none) and (call_after.verdict != core.CLOSED or none)
 
 
+def an_unknown_price_takes_all_that_is_left(limits: Limits, world: Chain, call_after: Call, asked: int) -> bool:
+    """A call of the child without a price holds all that its narrower ledger has left, and nothing without a ceiling."""
+    if asked >= 0 or call_after.phase != IN_FLIGHT:
+        return True
+    above = limits.max_cost - world.committed - world.reserved
+    below = limits.child_max_cost - world.child_committed - world.child_reserved
+    if limits.max_cost < 0:
+        return call_after.held == (0 if limits.child_max_cost < 0 else below)
+    if limits.child_max_cost < 0:
+        return call_after.held == above
+    return call_after.held == (above if above < below else below)
+
+
 def a_child_never_waits_for_what_will_not_come(world: Chain, call_after: Call) -> bool:
     """A call of the child waits only while calls in flight hold money at one of its ledgers, and none is halted."""
     if call_after.phase != NEW:
@@ -419,6 +432,7 @@ FAMILY = Specification(
         Law("G1", all_or_nothing, (ask_for_child,)),
         Law("halt", a_stop_above_or_below_stops_the_child, (ask_for_child,)),
         Law("halt", one_refusal_halts_one_ledger, (ask_for_child,)),
+        Law("G1", an_unknown_price_takes_all_that_is_left, (ask_for_child,)),
         Law("G1", a_child_never_waits_for_what_will_not_come, (ask_for_child,)),
     ),
     goals=(Goal("T3", the_child_spends_its_ceiling), Goal("G1", an_unknown_price_takes_the_lesser_rest)),

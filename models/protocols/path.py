@@ -46,14 +46,18 @@ def start() -> Asked:
     return Asked(core.ADMITTED, core.NO_CEILING, 0, 0, False, False, -1, -1)
 
 
-def ask_next(world: Asked, stop: int, waits: bool, rest: int, remember: bool) -> Asked | None:
-    """The next ledger is asked: it stops the call, says to wait, or lets it through, and has so much left."""
-    if stop < core.ADMITTED or stop > core.CLOSED or rest < core.NO_CEILING or (waits and stop != core.ADMITTED):
+def ask_next(
+    world: Asked, stop: int, waits: bool, ceiling: int, spent: int, reserved: int, remember: bool
+) -> Asked | None:
+    """The next ledger is asked: it stops the call, says to wait, or lets it through, and may have something left."""
+    if stop < core.ADMITTED or stop > core.CLOSED or (waits and stop != core.ADMITTED):
         return None
     verdict = core.CONTENDED if waits else stop
+    rest = what_is_left(ceiling, spent, reserved)
+    its = core.left((spent, reserved, 0, 0, 0, stop), (ceiling, -1, -1, -1, -1))
     return Asked(
         core.joined(world.verdict, verdict),
-        core.narrower(world.left, rest),
+        core.narrower(world.left, its),
         world.asked + 1,
         stop if world.stop == 0 else world.stop,
         world.waits or waits,
@@ -113,6 +117,12 @@ def one_stops_where_another_waits(world: Asked) -> bool:
     return world.asked > 1 and world.waits and world.verdict == core.STEPS
 
 
+def what_is_left(ceiling: int, spent: int, reserved: int) -> int:
+    """What of a ceiling is neither spent nor reserved; none of it if that is more, and -1 if there is no ceiling."""
+    used_up = 0 <= ceiling < spent + reserved
+    return 0 if used_up else -1 if ceiling < 0 else ceiling - spent - reserved
+
+
 PATH = Specification(
     name="path",
     whose=OURS,
@@ -132,6 +142,6 @@ PATH = Specification(
     ),
     laws=(Law("halt", a_stop_is_told_of_a_closed_context_too, (answer,)),),
     goals=(Goal("happy-path", all_let_through), Goal("halt", one_stops_where_another_waits)),
-    at_once=((core, "joined"), (core, "narrower")),
+    at_once=((core, "joined"), (core, "narrower"), (core, "left")),
     callers=1,
 )
