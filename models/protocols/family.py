@@ -313,7 +313,7 @@ def one_refusal_halts_one_ledger(world: Chain, after: Chain, call_after: Call) -
 
 
 def an_unknown_price_takes_all_that_is_left(limits: Limits, world: Chain, call_after: Call, asked: int) -> bool:
-    """A call of the child without a price holds all that its narrower ledger has left, and nothing without a ceiling."""
+    """A call of the child without a price holds all that its narrower ledger has left, nothing without a ceiling."""
     if asked >= 0 or call_after.phase != IN_FLIGHT:
         return True
     above = limits.max_cost - world.committed - world.reserved
@@ -322,7 +322,8 @@ def an_unknown_price_takes_all_that_is_left(limits: Limits, world: Chain, call_a
         return call_after.held == (0 if limits.child_max_cost < 0 else below)
     if limits.child_max_cost < 0:
         return call_after.held == above
-    return call_after.held == (above if above < below else below)
+    its = call_after.held
+    return its <= above and its <= below and (its == above or its == below)
 
 
 def a_child_never_waits_for_what_will_not_come(world: Chain, call_after: Call) -> bool:
