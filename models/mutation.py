@@ -1,0 +1,259 @@
+"""Breaks the cores, one small edit at a time, and asks whether a proof notices: one of any core would say nothing.
+
+    python -m failstop.models.mutation [core ...]
+
+A mutant is caught if the solver has a case in which a promise fails that was proved of the real core, or if something
+that must be reachable no longer is. One that nothing catches must be listed below with the reason why it does no harm.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from functools import cache
+from multiprocessing import get_context
+from types import FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import z3
+
+from failstop.models.catalogue import specifications
+from failstop.models.claim import OURS, PROVED, UNKNOWN, prove
+from failstop.models.induction import Proofs
+from failstop.models.mutants import Mutant, functions, mutants
+from failstop.models.reader import fresh, parameters, read
+from failstop.models.symbolic import Unreadable
+from failstop.runtime import cores
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Sequence
+
+    from failstop.models.claim import Claim
+    from failstop.models.specification import Specification
+
+CAUGHT = "caught"
+SAME = "same"
+SURVIVED = "survived"
+UNREADABLE = "unreadable"
+UNDECIDED = "undecided"
+"""What comes of a mutant: a proof fails; it gives the same as the core for whatever it is given; nothing fails; the
+reader refuses it; the solver did not answer in time."""
+
+
+class Harmless(NamedTuple):
+    """A mutant that survives because it gives the same as the core for all that can come about."""
+
+    core: str
+    function: str
+    edit: str
+    reason: str
+
+
+HARMLESS: tuple[Harmless, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one mutant; told: the claim that failed, or why nothing can be said."""
+
+    mutant: Mutant
+    status: str
+    told: str
+    seconds: float
+
+    @property
+    def core(self) -> str:
+        """The name of its core."""
+        return self.mutant.module.rpartition(".")[2]
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether a reason is listed why it does no harm."""
+        return any(listed[:3] == (self.core, self.mutant.function, self.mutant.edit) for listed in HARMLESS)
+
+
+def all_cores() -> list[str]:
+    """Name the cores."""
+    return [found.name for found in pkgutil.iter_modules(cores.__path__)]
+
+
+def mutants_of(core: str) -> list[Mutant]:
+    """Give every mutant of every function of a core."""
+    module = importlib.import_module(f"{cores.__name__}.{core}")
+    return [mutant for function in functions(module) for mutant in mutants(module, function)]
+
+
+def judge(mutant: Mutant) -> Outcome:
+    """Put a mutant into its core and ask claim after claim, until one fails."""
+    began = time.perf_counter()
+    module = importlib.import_module(mutant.module)
+    original = getattr(module, mutant.function)
+    affected = _affected(mutant.module, mutant.function)
+    mutated = mutant.built(module)
+    setattr(module, mutant.function, mutated)
+    try:
+        status, told = _failing(affected, original, mutated)
+    except Unreadable as error:
+        status, told = UNREADABLE, str(error)
+    finally:
+        setattr(module, mutant.function, original)
+    return Outcome(mutant, status, told, time.perf_counter() - began)
+
+
+def judge_all(chosen: Sequence[Mutant], jobs: int | None = None) -> Iterator[Outcome]:
+    """Judge mutants on several processors, each as it comes."""
+    with ProcessPoolExecutor(jobs or os.cpu_count(), mp_context=get_context("spawn")) as pool:
+        for future in as_completed([pool.submit(judge, mutant) for mutant in chosen]):
+            yield future.result()
+
+
+def lines(outcomes: Collection[Outcome]) -> list[str]:
+    """Spell what came of mutants: one line a core, and each mutant that somebody must look at."""
+    names = sorted({outcome.core for outcome in outcomes})
+    rows = [_row(name, [outcome for outcome in outcomes if outcome.core == name]) for name in names]
+    missed = [
+        f"{outcome.status}: {outcome.mutant.name}" + (f": {outcome.told}" if outcome.told else "")
+        for outcome in outcomes
+        if is_missed(outcome)
+    ]
+    gone = [f"listed as harmless, but it did not survive: {' '.join(one[:3])}" for one in not_surviving(outcomes)]
+    return [_HEAD, *rows, _row("all", outcomes), *missed, *gone]
+
+
+def is_missed(outcome: Outcome) -> bool:
+    """Say whether no proof notices a mutant and nobody says why it does no harm."""
+    return outcome.status in {SURVIVED, UNDECIDED} and not outcome.is_listed
+
+
+def not_surviving(outcomes: Collection[Outcome]) -> list[Harmless]:
+    """Give what is listed of the functions that were judged, and is caught or no mutant any more."""
+    judged = {(outcome.core, outcome.mutant.function) for outcome in outcomes}
+    survived = {
+        (outcome.core, outcome.mutant.function, outcome.mutant.edit)
+        for outcome in outcomes
+        if outcome.status in {SURVIVED, UNDECIDED}
+    }
+    return [one for one in HARMLESS if one[:2] in judged and one[:3] not in survived]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Judge every mutant of the cores named, or of all; 1 if one is missed, or the list of the harmless is wrong."""
+    chosen = [mutant for core in arguments or all_cores() for mutant in mutants_of(core)]
+    outcomes = []
+    for outcome in judge_all(chosen):
+        outcomes.append(outcome)
+        told = f"{outcome.status}: {outcome.mutant.name}" + (f": {outcome.told}" if outcome.told else "")
+        print(f"{len(outcomes)}/{len(chosen)} {told} ({outcome.seconds:.1f} s)", file=sys.stderr, flush=True)  # noqa: T201
+    print("\n".join(lines(outcomes)))  # noqa: T201 - what the command is for
+    return int(any(is_missed(outcome) for outcome in outcomes) or bool(not_surviving(outcomes)))
+
+
+_HEAD = f"{'core':8} mutants  caught    same  harmless  survived  undecided  unreadable   share  seconds"
+
+
+def _row(name: str, outcomes: Collection[Outcome]) -> str:
+    count = Counter("harmless" if one.is_listed and one.status != CAUGHT else one.status for one in outcomes)
+    harmful = len(outcomes) - count[SAME] - count["harmless"]
+    share = f"{count[CAUGHT] / harmful:.1%}" if harmful else "-"
+    seconds = sum(outcome.seconds for outcome in outcomes)
+    return (
+        f"{name:8} {len(outcomes):7} {count[CAUGHT]:7} {count[SAME]:7} {count['harmless']:9} {count[SURVIVED]:9}"
+        f" {count[UNDECIDED]:10} {count[UNREADABLE]:11} {share:>7} {seconds:8.0f}"
+    )
+
+
+def _failing(
+    affected: Sequence[_Affected], original: Callable[..., Any], mutated: Callable[..., Any]
+) -> tuple[str, str]:
+    undecided = ""
+    for claim in (claim for each in affected for claim in each.claims()):
+        answer = claim.ask()
+        if answer.status == UNKNOWN:
+            undecided = f"{claim.protocol}: {claim.sentence}: {answer.told}"
+        elif answer.status != PROVED:
+            return CAUGHT, f"{claim.protocol}: {claim.kind}: {claim.sentence}"
+    if _gives_the_same(original, mutated):
+        return SAME, ""
+    for claim in (claim for each in affected for claim in each.reachable()):
+        answer = claim.ask()
+        if answer.status != PROVED:
+            return CAUGHT, f"{claim.protocol}: no longer reachable: {claim.sentence}"
+    return (UNDECIDED, undecided) if undecided else (SURVIVED, "")
+
+
+def _gives_the_same(original: Callable[..., Any], mutated: Callable[..., Any]) -> bool:
+    """Ask whether two functions give the same for whatever they are given."""
+    given = [fresh(kind, name) for name, kind in parameters(original).items()]
+    one, two = (read(function, given).leaves for function in (original, mutated))
+    return prove(z3.And([a == b for a, b in zip(one, two, strict=True)])).status == PROVED
+
+
+class _Affected:
+    """A specification, and what of it a function of a core has a part in; whatever has none is read once for all."""
+
+    def __init__(self, spec: Specification, function: FunctionType) -> None:
+        self._spec = spec
+        self._touched = {each for each in spec.formulas if function in _called(each)}
+        self._rest = {each: formula for each, formula in spec.formulas.items() if each not in self._touched}
+        for formula in self._rest.values():
+            _ = formula.reading
+
+    def claims(self) -> Iterator[Claim]:
+        """Give the promises of the steps in which the function has a part, laws first: they ask the least."""
+        spec = self._spec
+        steps = tuple(action for action in spec.actions if action in self._touched)
+        if self._touched - set(spec.actions):
+            steps = tuple(spec.actions)
+        laws = [law._replace(of=tuple(each for each in law.of or steps if each in steps)) for law in spec.laws]
+        narrowed = self._copy(actions=steps, laws=[law for law in laws if law.of])
+        claims = [claim for claim in Proofs(narrowed, traces=False).claims() if claim.kind != "reachable"]
+        yield from sorted(claims, key=lambda claim: claim.kind != "law")
+
+    def reachable(self) -> Iterator[Claim]:
+        """Give what must be reachable: goals first, which ask more of a core than steps do."""
+        claims = [claim for claim in Proofs(self._copy()).claims() if claim.kind == "reachable"]
+        yield from reversed(claims)
+
+    def _copy(self, **changes: Any) -> Specification:
+        """Give the specification as it is before anything was read of the core."""
+        spec = replace(self._spec, **changes)
+        spec.formulas.update({each: formula for each, formula in self._rest.items() if each in spec.formulas})
+        return spec
+
+
+@cache
+def _affected(module: str, name: str) -> tuple[_Affected, ...]:
+    function = getattr(importlib.import_module(module), name)
+    ours = [spec for spec in specifications().values() if spec.whose == OURS]
+    speaking = [spec for spec in ours if any(function in _called(each) for each in spec.formulas)]
+    # The smallest first: what it says takes the least time to ask.
+    return tuple(_Affected(spec, function) for spec in sorted(speaking, key=_size))
+
+
+def _size(spec: Specification) -> int:
+    return len(spec.limits._fields) + len(spec.world._fields) + len(spec.call._fields)
+
+
+@cache
+def _called(function: FunctionType) -> set[FunctionType]:
+    """Give the functions that one may call, itself included, by the names in them: rather one too many than too few."""
+    called: set[FunctionType] = set()
+    waiting = {function}
+    while waiting:
+        one = waiting.pop()
+        called.add(one)
+        names = one.__code__.co_names
+        values = [one.__globals__[name] for name in names if name in one.__globals__]
+        values += [getattr(value, name, None) for value in values if isinstance(value, ModuleType) for name in names]
+        waiting |= {each for each in values if isinstance(each, FunctionType)} - called
+    return called
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
