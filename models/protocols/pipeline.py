@@ -1,8 +1,8 @@
 """A pipeline of breaker, budget and step guard: the first denial gives back what the earlier ones took, last first.
 
 Each decides under a lock of its own. Others may come between two steps of a call: they may be denied for what that call
-holds, though it is denied itself a moment later, but no bound is ever passed. That the pipeline asks in order and gives back
-each thing once is what the shell adds, and is tested by execution.
+holds, though it is denied itself a moment later, but no bound is ever passed. That the pipeline asks in order and gives
+back each thing once is what the shell adds, and is tested by execution.
 """
 
 from __future__ import annotations

@@ -16,7 +16,10 @@ SMALL = ("repeats", "path", "published loop detection")
 def test_two_processes_answer_as_one_does() -> None:
     """The order may be another, the answers may not."""
     alone, together = (
-        sorted((each.protocol, each.kind, each.sentence, each.answer.status) for each in proving.prove_all(claims, jobs=jobs))
+        sorted(
+            (each.protocol, each.kind, each.sentence, each.answer.status)
+            for each in proving.prove_all(claims, jobs=jobs)
+        )
         for claims, jobs in [(proving.wanted(protocols=SMALL), 1), (proving.wanted(protocols=SMALL), 2)]
     )
     assert alone == together
@@ -40,7 +43,9 @@ def raises(name: str, guarantees: tuple[str, ...]) -> None:
     raise RuntimeError(f"{name} cannot be read")
 
 
-@pytest.mark.parametrize(("work", "reason"), [(dies, "the process that was to prove it died"), (raises, "cannot be read")])
+@pytest.mark.parametrize(
+    ("work", "reason"), [(dies, "the process that was to prove it died"), (raises, "cannot be read")]
+)
 def test_a_worker_that_does_not_answer_leaves_its_claims_unknown(
     work: object, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -48,7 +53,9 @@ def test_a_worker_that_does_not_answer_leaves_its_claims_unknown(
     monkeypatch.setattr(proving, "_prove_one", work)
     claims = proving.wanted(protocols=SMALL[:2])
     found = list(proving.prove_all(claims, jobs=2))
-    assert sorted(each.sentence for each in found) == sorted(claim.sentence for each in claims.values() for claim in each)
+    assert sorted(each.sentence for each in found) == sorted(
+        claim.sentence for each in claims.values() for claim in each
+    )
     assert {each.answer.status for each in found} == {UNKNOWN}
     assert all(reason in each.answer.told for each in found)
 
