@@ -15,6 +15,7 @@ import sys
 import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from multiprocessing import get_context
@@ -32,7 +33,7 @@ from failstop.models.symbolic import Unreadable
 from failstop.runtime import cores
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from failstop.models.claim import Claim
     from failstop.models.specification import Specification
@@ -55,7 +56,14 @@ class Harmless(NamedTuple):
     reason: str
 
 
-HARMLESS: tuple[Harmless, ...] = ()
+HARMLESS = (
+    Harmless(
+        "breaker",
+        "report",
+        "`(mode, generation, 0, until)` becomes `(mode, generation, until, 0)`",
+        "The breaker is closed there, and a closed one keeps no time: zero changes places with zero.",
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +102,11 @@ def judge(mutant: Mutant) -> Outcome:
     began = time.perf_counter()
     module = importlib.import_module(mutant.module)
     original = getattr(module, mutant.function)
-    affected = _affected(mutant.module, mutant.function)
     mutated = mutant.built(module)
-    setattr(module, mutant.function, mutated)
     try:
-        status, told = _failing(affected, original, mutated)
+        status, told = _failing(_affected(mutant.module, mutant.function), original, mutated)
     except Unreadable as error:
         status, told = UNREADABLE, str(error)
-    finally:
-        setattr(module, mutant.function, original)
     return Outcome(mutant, status, told, time.perf_counter() - began)
 
 
@@ -168,26 +172,38 @@ def _row(name: str, outcomes: Collection[Outcome]) -> str:
     )
 
 
-def _failing(
-    affected: Sequence[_Affected], original: Callable[..., Any], mutated: Callable[..., Any]
-) -> tuple[str, str]:
+def _failing(affected: Sequence[_Affected], original: FunctionType, mutated: FunctionType) -> tuple[str, str]:
     undecided = ""
-    for claim in (claim for each in affected for claim in each.claims()):
-        answer = claim.ask()
-        if answer.status == UNKNOWN:
-            undecided = f"{claim.protocol}: {claim.sentence}: {answer.told}"
-        elif answer.status != PROVED:
-            return CAUGHT, f"{claim.protocol}: {claim.kind}: {claim.sentence}"
-    if _gives_the_same(original, mutated):
-        return SAME, ""
-    for claim in (claim for each in affected for claim in each.reachable()):
-        answer = claim.ask()
-        if answer.status != PROVED:
-            return CAUGHT, f"{claim.protocol}: no longer reachable: {claim.sentence}"
+    for each in affected:
+        each.read_the_rest()
+        with _put_in(mutated, original):
+            for claim in each.claims():
+                answer = claim.ask()
+                if answer.status == UNKNOWN:
+                    undecided = f"{claim.protocol}: {claim.sentence}: {answer.told}"
+                elif answer.status != PROVED:
+                    return CAUGHT, f"{claim.protocol}: {claim.kind}: {claim.sentence}"
+    with _put_in(mutated, original):
+        if _gives_the_same(original, mutated):
+            return SAME, ""
+        for claim in (claim for each in affected for claim in each.reachable()):
+            if claim.ask().status != PROVED:
+                return CAUGHT, f"{claim.protocol}: no longer reachable: {claim.sentence}"
     return (UNDECIDED, undecided) if undecided else (SURVIVED, "")
 
 
-def _gives_the_same(original: Callable[..., Any], mutated: Callable[..., Any]) -> bool:
+@contextmanager
+def _put_in(mutated: FunctionType, original: FunctionType) -> Iterator[None]:
+    """Break the module of a function, for a while."""
+    module = sys.modules[original.__module__]
+    setattr(module, original.__name__, mutated)
+    try:
+        yield
+    finally:
+        setattr(module, original.__name__, original)
+
+
+def _gives_the_same(original: FunctionType, mutated: FunctionType) -> bool:
     """Ask whether two functions give the same for whatever they are given."""
     given = [fresh(kind, name) for name, kind in parameters(original).items()]
     one, two = (read(function, given).leaves for function in (original, mutated))
@@ -195,12 +211,15 @@ def _gives_the_same(original: Callable[..., Any], mutated: Callable[..., Any]) -
 
 
 class _Affected:
-    """A specification, and what of it a function of a core has a part in; whatever has none is read once for all."""
+    """A specification, and what of it a function of a core has a part in."""
 
     def __init__(self, spec: Specification, function: FunctionType) -> None:
         self._spec = spec
         self._touched = {each for each in spec.formulas if function in _called(each)}
         self._rest = {each: formula for each, formula in spec.formulas.items() if each not in self._touched}
+
+    def read_the_rest(self) -> None:
+        """Read what the function has no part in, once for all its mutants, and while the core is whole."""
         for formula in self._rest.values():
             _ = formula.reading
 
