@@ -8,9 +8,18 @@ import pytest
 
 from failstop.models import catalogue
 from failstop.models.claim import OURS, PROVED, PUBLISHED, REFUTED
-from failstop.models.theories import amplification, epsilon, executions, nano_dollars, not_a_number, rounding, sums
+from failstop.models.theories import (
+    amplification,
+    door,
+    epsilon,
+    executions,
+    nano_dollars,
+    not_a_number,
+    rounding,
+    sums,
+)
 
-THEORIES = (amplification, epsilon, executions, nano_dollars, not_a_number, rounding, sums)
+THEORIES = (amplification, door, epsilon, executions, nano_dollars, not_a_number, rounding, sums)
 CLAIMS = [claim for theory in THEORIES for claim in theory.claims()]
 
 REFUTED_AS_PUBLISHED = {
