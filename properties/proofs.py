@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import shlex
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -95,7 +96,9 @@ def _detail(finding: Finding) -> str:
     answer = finding.answer
     asked = f"{answer.questions} question{'' if answer.questions == 1 else 's'} in {answer.seconds:.2f} s"
     if answer.status == REFUTED:
-        return f"the solver found a counterexample: {asked}"
+        steps = len(re.findall(r"^[1-9]\d*\. ", answer.told, re.MULTILINE))
+        of = f" of {steps} step{'' if steps == 1 else 's'}" if steps else ""
+        return f"the solver found a counterexample{of}: {asked}"
     if answer.status != PROVED:
         return f"not decided: {(answer.told or 'the solver gave no reason').splitlines()[0]}"
     if finding.kind == "reachable":
