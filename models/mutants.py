@@ -293,7 +293,7 @@ def _around(whole: ast.expr | ast.Assign, node: ast.expr) -> ast.expr | ast.Assi
 
 def _is_another_edit(around: ast.AST, node: ast.expr, new: ast.expr) -> bool:
     """Say whether a number that is off by one is another edit in other words, or no place in a tuple."""
-    if not isinstance(node, ast.Constant) or not isinstance(new, ast.Constant):
+    if not (isinstance(node, ast.Constant) and isinstance(node.value, int) and isinstance(new, ast.Constant)):
         return False
     if isinstance(around, ast.Compare):
         # Of whole numbers, `x <= 0` is `x < 1`.

@@ -182,6 +182,14 @@ def jitter_stays_within_its_share(limits: Limits, call: Execution, call_after: E
     return call.due - share <= call_after.wait <= capped(limits, call.due + share)
 
 
+def jitter_reaches_both_ends(limits: Limits, call: Execution, call_after: Execution, draw: int) -> bool:
+    """A draw of zero waits as short as jitter allows, and a draw of one as long."""
+    share = call.due * limits.jitter // BILLION
+    if draw == 0:
+        return call_after.wait == call.due - share
+    return draw != BILLION or call_after.wait == capped(limits, call.due + share)
+
+
 def jitter_is_even(limits: Limits, call: Execution, call_after: Execution, draw: int) -> bool:
     """A draw lies as far between zero and one as the wait between its least and its most, to the nanosecond below."""
     share = call.due * limits.jitter // BILLION
@@ -249,6 +257,7 @@ RETRY = Specification(
         Law("G3", repeated_whenever_possible, (fails,)),
         Law("G3", a_retry_waits_twice_as_long, (fails,)),
         Law("G3", jitter_stays_within_its_share, (spread,)),
+        Law("G3", jitter_reaches_both_ends, (spread,)),
         Law("G3", jitter_is_even, (spread,)),
     ),
     goals=(
