@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
 from failstop.models import protocols, published, theories
+from failstop.models.claim import OURS, PUBLISHED
 from failstop.models.induction import Proofs
 from failstop.models.specification import Specification
 
@@ -23,8 +24,7 @@ _T = TypeVar("_T")
 @cache
 def specifications() -> dict[str, Specification]:
     """Give every specification by its name: the runtime's own first, then the published ones."""
-    modules = (module for package in (protocols, published) for module in _modules_of(package))
-    found = [value for module in modules for value in vars(module).values() if isinstance(value, Specification)]
+    found = [*_specifications_of(protocols, OURS), *_specifications_of(published, PUBLISHED)]
     return _by_name([(spec.name, spec) for spec in found])
 
 
@@ -45,6 +45,15 @@ def claims_of(name: str) -> list[Claim]:
 def _theories() -> dict[str, Callable[[], list[Claim]]]:
     """Give what makes the claims of each theory, by its name: of every module that claims anything."""
     return _by_name([(module.NAME, module.claims) for module in _modules_of(theories) if hasattr(module, "claims")])
+
+
+def _specifications_of(package: ModuleType, whose: str) -> Iterator[Specification]:
+    for module in _modules_of(package):
+        for spec in vars(module).values():
+            if isinstance(spec, Specification):
+                if spec.whose != whose:
+                    raise ValueError(f"{spec.name} in {package.__name__} is {spec.whose!r}; expected {whose!r}")
+                yield spec
 
 
 def _modules_of(package: ModuleType) -> Iterator[ModuleType]:

@@ -23,6 +23,9 @@ OURS = "failstop"
 PUBLISHED = "published"
 """Whose protocol a claim is about: the runtime's own cores, or what a paper or README states."""
 
+GROUNDS = ("totals", "reachable")
+"""Kinds of claims on which every promise of their protocol rests: it could hold because nothing can happen."""
+
 TIME_LIMIT_MS = 10_000
 """How long the solver may think about one question."""
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import z3
 
 from failstop.models.reader import Reading, flat, fresh, parameters, read
-from failstop.models.symbolic import Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -45,9 +44,7 @@ class Formula:
     @property
     def leaves(self) -> list[z3.ExprRef]:
         """Each number of the result; raises Unreadable for a function that gives none on some path."""
-        if any(path.result is None for path in self.reading.paths):
-            raise Unreadable(f"{self.function.__module__}.{self.function.__qualname__}: a path returns nothing")
-        return self.reading.leaves
+        return self.reading.always.leaves
 
     def term(self, meaning: Mapping[str, Any]) -> z3.ExprRef:
         """The one number or truth value that the function gives."""

@@ -44,9 +44,9 @@ class Step:
         self.action = action
         formula = spec.formulas[action]
         self.limits = fresh(spec.limits, "limits")
-        self._rests = [z3.Int(f"rest.{name}") for name in _fields(spec.totals)]
+        self._rests = [z3.Int(f"!rest.{name}") for name in _fields(spec.totals)]
         names = NAMES[: 3 if spec.about_pairs else 2]
-        self.before = self._moment(fresh(spec.world, "world"), tuple(fresh(spec.call, name) for name in names))
+        self.before = self._moment(fresh(spec.world, "world"), tuple(fresh(spec.call, f"!{name}") for name in names))
         meaning = {"limits": self.limits, "world": self.before.world, "call": self.before.calls[0]}
         own = set(formula.parameters) - set(meaning)
         self.chosen = {name: fresh(formula.parameters[name], name) for name in formula.parameters if name in own}
@@ -97,14 +97,14 @@ class Step:
     def _told(self, model: z3.ModelRef) -> str:
         """Tell the step; the state before it may be one that nothing leads to."""
         parts = [
-            ("with", self.limits),
-            ("before", self.before.world),
-            ("totals", self.before.total),
-            *((f"caller {name}", call) for name, call in zip(NAMES, self.before.calls, strict=False)),
-            (f"then {self.action.__name__}", tuple(self.chosen.values())),
-            ("after", self.after.world),
-            ("totals", self.after.total),
-            ("caller A", self.after.calls[0]),
+            ("with", self.limits._asdict()),
+            ("before", self.before.world._asdict()),
+            ("totals", self.before.total._asdict()),
+            *((f"caller {name}", call._asdict()) for name, call in zip(NAMES, self.before.calls, strict=False)),
+            (f"then {self.action.__name__}", self.chosen),
+            ("after", self.after.world._asdict()),
+            ("totals", self.after.total._asdict()),
+            ("caller A", self.after.calls[0]._asdict()),
         ]
         return "\n".join(f"  {title}: {_values(model, part)}" for title, part in parts if len(part))
 
@@ -243,10 +243,12 @@ def _until_one_fails(questions: Iterable[Callable[[], Answer]]) -> Answer:
     return all_of(answers)
 
 
-def _values(model: z3.ModelRef, record: Any) -> str:
-    names = getattr(record, "_fields", [""] * len(record))
-    values = (model.eval(leaf, model_completion=True) for leaf in flat(tuple(record)))
-    return ", ".join(f"{name} {value}".strip() for name, value in zip(names, values, strict=True))
+def _values(model: z3.ModelRef, named: dict[str, Any]) -> str:
+    """Tell the value of each, a record's as a whole."""
+    told = {
+        name: [str(model.eval(leaf, model_completion=True)) for leaf in flat((each,))] for name, each in named.items()
+    }
+    return ", ".join(f"{name} {'/'.join(values)}" for name, values in told.items())
 
 
 def _fields(record: Any) -> tuple[str, ...]:

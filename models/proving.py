@@ -14,7 +14,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from failstop.models.catalogue import claims_of, names
-from failstop.models.claim import UNKNOWN, Answer
+from failstop.models.claim import GROUNDS, UNKNOWN, Answer
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -94,7 +94,11 @@ def _prove_one(name: str, guarantees: tuple[str, ...]) -> None:
 
 
 def _chosen(name: str, guarantees: Collection[str]) -> list[Claim]:
-    return [claim for claim in claims_of(name) if not guarantees or claim.guarantee in guarantees]
+    """Choose by guarantee, and with any promise of a protocol all that keeps it from being empty."""
+    claims = claims_of(name)
+    if not guarantees or not any(claim.guarantee in guarantees for claim in claims):
+        return [] if guarantees else claims
+    return [claim for claim in claims if claim.guarantee in guarantees or claim.kind in GROUNDS]
 
 
 def _finding(claim: Claim, answer: Answer) -> Finding:

@@ -10,7 +10,7 @@ import ast
 import inspect
 import textwrap
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from failstop.models.symbolic import Unreadable
 
@@ -163,13 +163,22 @@ class _Body:
 
 
 def is_record(value: object) -> bool:
-    """Say whether a class makes named tuples."""
-    return isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields")
+    """Say whether a class is a plain NamedTuple: methods and properties of its own would run without being read."""
+    if not isinstance(value, type) or value.__bases__ != (tuple,) or not hasattr(value, "_fields"):
+        return False
+    return set(vars(value)) <= {*vars(_Plain), *value._fields}
+
+
+class _Plain(NamedTuple):
+    """What every named tuple has."""
+
+    field: int
 
 
 def _definition(function: FunctionType) -> tuple[ast.FunctionDef, int]:
     try:
-        lines, first_line = inspect.getsourcelines(function)
+        # Of the code, since a function can carry the source of another one.
+        lines, first_line = inspect.getsourcelines(function.__code__)
     except (OSError, TypeError) as error:
         raise Unreadable(f"{function!r} has no source to read: {error}") from None
     node = ast.parse(textwrap.dedent("".join(lines))).body[0]

@@ -65,10 +65,18 @@ class Reading:
     @property
     def leaves(self) -> list[z3.ExprRef]:
         """Each number of the result, in order, as one term; meaningless where the function gives None."""
-        rows = [(path.forks, flat(path.result)) for path in self.paths if path.result is not None]
-        if len({len(leaves) for _, leaves in rows}) != 1:
+        rows = [(path.forks, path.result) for path in self.paths if path.result is not None]
+        if len({_shape(result) for _, result in rows}) != 1:
             raise Unreadable("the paths give results of different shapes, or none at all")
-        return [_tree([(forks, leaves[column]) for forks, leaves in rows]) for column in range(len(rows[0][1]))]
+        columns = list(zip(*(flat(result) for _, result in rows), strict=True))
+        return [_tree([(forks, leaf) for (forks, _), leaf in zip(rows, column, strict=True)]) for column in columns]
+
+    @property
+    def always(self) -> Reading:
+        """The same reading; raises Unreadable if the function gives None, and so nothing, on some path."""
+        if any(path.result is None for path in self.paths):
+            raise Unreadable("a path gives nothing")
+        return self
 
 
 class AtOnce:
@@ -86,7 +94,7 @@ class AtOnce:
     @cached_property
     def _read(self) -> tuple[Any, list[z3.ExprRef]]:
         """The shape of the result, and its leaves; read when the function is first met."""
-        reading = read(self._function, self._arguments)
+        reading = read(self._function, self._arguments).always
         return reading.paths[0].result, reading.leaves
 
     def __call__(self, *given: Any) -> Any:
@@ -237,6 +245,13 @@ def _leaves(value: Any) -> Iterator[Any]:
             yield from _leaves(part)
     else:
         yield value
+
+
+def _shape(value: Any) -> Any:
+    """What two results must have in common to be told apart by their numbers alone."""
+    if isinstance(value, tuple):
+        return (type(value), tuple(_shape(part) for part in value))
+    return str(value.sort()) if z3.is_expr(value) else type(value)
 
 
 def _filled(shape: Any, leaves: Iterator[z3.ExprRef]) -> Any:

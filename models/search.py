@@ -226,11 +226,11 @@ class _Ways:
     def _one_more(self, depth: int) -> None:
         spec = self._spec
         before, calls = self._worlds[-1], self._calls[-1]
-        after = fresh(spec.world, f"world{depth}")
-        calls_after = tuple(fresh(spec.call, f"call{depth}.{caller}") for caller in range(spec.callers))
-        pick, who = z3.Int(f"pick{depth}"), z3.Int(f"who{depth}")
+        after = fresh(spec.world, f"!world{depth}")
+        calls_after = tuple(fresh(spec.call, f"!call{depth}.{caller}") for caller in range(spec.callers))
+        pick, who = z3.Int(f"!pick{depth}"), z3.Int(f"!who{depth}")
         # The caller who acts is one term, so that each action is put down once a step and not once for every caller.
-        actor, actor_after = fresh(spec.call, f"actor{depth}"), fresh(spec.call, f"acted{depth}")
+        actor, actor_after = fresh(spec.call, f"!actor{depth}"), fresh(spec.call, f"!acted{depth}")
         constraints = [who >= 0, who < spec.callers]
         for caller in range(spec.callers):
             mine = who == caller

@@ -20,12 +20,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from failstop.models.formula import Formula
-from failstop.models.reader import AtOnce
+from failstop.models.reader import AtOnce, parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import ModuleType
 
+
+_GIVEN = {"limits", "world", "call"}
+_RESERVED = {*_GIVEN, "other", "total", "after", "call_after", "total_after"}
+"""What a name means everywhere; the environment chooses nothing of these names."""
 
 Record: TypeAlias = Any
 """A class of named tuples, whose fields are integers and booleans."""
@@ -93,6 +97,13 @@ class Specification:
     words: Mapping[str, Sequence[str]] = field(default_factory=dict)
     max_depth: int = 8
     callers: int = 3
+
+    def __post_init__(self) -> None:
+        for action in self.actions:
+            taken = _RESERVED & (set(parameters(action)) - _GIVEN)
+            if taken:
+                expected = f"a parameter of an action is called otherwise than {', '.join(sorted(_RESERVED))}"
+                raise ValueError(f"{self.name}.{action.__name__}: {', '.join(sorted(taken))}; {expected}")
 
     @cached_property
     def formulas(self) -> dict[Callable[..., Any], Formula]:

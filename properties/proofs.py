@@ -26,6 +26,7 @@ class Questions:
 
     def __init__(self, guarantees: Collection[str] = (), protocols: Collection[str] = ()) -> None:
         self._guarantees = guarantees
+        self._protocols = protocols
         self._claims = proving.wanted(guarantees, protocols)
 
     def __len__(self) -> int:
@@ -34,9 +35,16 @@ class Questions:
     def answers(self, jobs: int | None = None) -> Iterator[tuple[int, Record]]:
         """Put them to the solver, on so many processes; each with its place among all, as they come."""
         order = [claim for claims in self._claims.values() for claim in claims]
-        places = {(claim.protocol, claim.kind, claim.sentence): place for place, claim in enumerate(order)}
+        places = {(claim.protocol, claim.sentence): place for place, claim in enumerate(order)}
         for finding in proving.prove_all(self._claims, self._guarantees, jobs):
-            yield places[finding.protocol, finding.kind, finding.sentence], record(finding)
+            yield places[finding.protocol, finding.sentence], record(finding)
+
+    def covers(self, old: Record) -> bool:
+        """Say whether an old record is about what is asked now, so that it is gone if it does not come again."""
+        its = old.about.get("protocol", "")
+        return (not self._guarantees or old.guarantee in self._guarantees) and (
+            not self._protocols or its in self._protocols
+        )
 
 
 def guarantees() -> list[str]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _NARROW = 60
 _STEP = len("1. ")
 _NO_PROMISES = {"reachable", "totals"}
-"""Kinds of obligations that a published protocol has only because it is a specification."""
+"""Kinds of obligations that a protocol has because it is a specification; promises rest on them."""
 
 
 def print_progress(console: Console, record: Record, number: int, of: int) -> None:
@@ -76,7 +76,7 @@ def _rows(records: Sequence[Record], ours: str) -> Iterator[tuple[str, list[Reco
         by_guarantee[record.guarantee].append(record)
     for guarantee in GUARANTEES:
         found = by_guarantee[guarantee]
-        if found:
+        if any(record.about.get("kind") not in _NO_PROMISES for record in found):
             own = [record for record in found if record.target == ours]
             yield guarantee, [record for record in found if record.target != ours], own
 

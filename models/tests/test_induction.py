@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from failstop.models.claim import PROVED, REFUTED, UNKNOWN, Answer
 from failstop.models.induction import Proofs
@@ -132,6 +135,28 @@ def test_totals_are_split_only_if_their_terms_allow_it() -> None:
 def below_zero(call: toys.Person) -> int:
     """A term that is negative inside."""
     return -1 if call.place == toys.INSIDE else 0
+
+
+@pytest.mark.parametrize("name", ["after", "total", "other", "call_after"])
+def test_what_the_environment_chooses_has_a_name_of_its_own(name: str) -> None:
+    """A parameter called like the state after the step would be taken for it by every law."""
+    scope: dict[str, Any] = {"Hall": toys.Hall}
+    exec(f"def moves(world: Hall, {name}: int) -> Hall:\n    return Hall({name})", scope)  # noqa: S102 - four alike
+    with pytest.raises(ValueError, match=f"safe turnstile.moves: {name}; a parameter of an action is called otherwise"):
+        replace(toys.SAFE, actions=(scope["moves"],))
+
+
+def shift(world: toys.Hall, rest: toys.Totals) -> toys.Hall | None:
+    """The counter goes down by a choice that is called like the rest of a total."""
+    if rest.inside >= 0:
+        return None
+    return toys.Hall(world.counted - 1)
+
+
+def test_what_the_environment_chooses_is_not_mistaken_for_the_rest_of_a_total() -> None:
+    """A rest is never below zero, and a choice may be."""
+    spec = replace(toys.SAFE, actions=(*toys.SAFE.actions, shift))
+    assert answer_to(spec, toys.counted).status == REFUTED
 
 
 def test_the_monitor_names_what_plain_values_break() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from failstop.models import proving
 from failstop.models.catalogue import claims_of, names, specifications
-from failstop.models.claim import OURS, PUBLISHED, UNKNOWN
+from failstop.models.claim import GROUNDS, OURS, PUBLISHED, UNKNOWN
 
 SMALL = ("repeats", "path", "published loop detection")
 
@@ -30,7 +30,15 @@ def test_only_what_is_asked_for_is_proved() -> None:
     """By guarantee, by protocol, or by both; what has no claim left is not started."""
     chosen = proving.wanted(["halt"], ["ledger", "repeats"])
     assert list(chosen) == ["ledger"]
-    assert {claim.guarantee for claim in chosen["ledger"]} == {"halt"}
+    assert {claim.guarantee for claim in chosen["ledger"] if claim.kind not in GROUNDS} == {"halt"}
+
+
+def test_a_promise_is_never_asked_for_without_what_it_rests_on() -> None:
+    """Whatever is chosen, its protocol's steps and goals must be reachable: else it may hold for nothing."""
+    for guarantee in ("T3", "G5", "halt"):
+        for name, claims in proving.wanted([guarantee]).items():
+            grounds = [claim.sentence for claim in claims_of(name) if claim.kind in GROUNDS]
+            assert [claim.sentence for claim in claims if claim.kind in GROUNDS] == grounds
 
 
 def dies(name: str, guarantees: tuple[str, ...]) -> None:
@@ -63,7 +71,7 @@ def test_a_worker_that_does_not_answer_leaves_its_claims_unknown(
 def test_no_two_claims_of_a_protocol_are_told_alike() -> None:
     """A record is found by its words."""
     for name in names():
-        told = [(claim.kind, claim.sentence) for claim in claims_of(name)]
+        told = [claim.sentence for claim in claims_of(name)]
         assert len(told) == len(set(told)), name
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import random
 import types
@@ -13,7 +14,7 @@ import z3
 from failstop.models.claim import PROVED, prove
 from failstop.models.reader import AtOnce, flat, fresh, parameters, read
 from failstop.models.symbolic import Bool, Int, Unreadable
-from failstop.models.tests import unreadable
+from failstop.models.tests import toys, unreadable
 from failstop.runtime.cores import breaker, budget, grant, ledger, quota, repeats, retry, steps
 
 CORES = (ledger, budget, breaker, grant, quota, steps, retry, repeats)
@@ -88,6 +89,27 @@ class TestRefusals:
         with pytest.raises(Unreadable, match="do not cover every case"):
             reading_of(steps.step)
 
+    @pytest.mark.parametrize("function", [toys.sometimes_nothing, toys.sometimes_other])
+    def test_a_function_is_put_in_at_once_only_if_its_paths_are_alike(self, function: Any) -> None:
+        """A path that gives nothing, or another record, would be told by the numbers of the others."""
+        at_once = AtOnce(toys, function.__name__)
+        calling = {toys.sometimes_nothing: asks_nothing, toys.sometimes_other: asks_other}[function]
+        with pytest.raises(Unreadable, match=r"gives nothing|different shapes"):
+            read(calling, [z3.Int("amount")], [at_once])
+
+    def test_a_record_with_code_of_its_own_is_none(self) -> None:
+        """Its property would be run and not read."""
+        with pytest.raises(Unreadable, match="expected int, bool, a tuple or a record"):
+            fresh(toys.Odd, "odd")
+
+    def test_the_source_that_is_checked_is_that_of_the_code_that_runs(self) -> None:
+        """A function can carry another one, whose source `inspect` would give."""
+        disguised = functools.update_wrapper(
+            types.FunctionType(unreadable.isinstance_call.__code__, globals()), steps.step
+        )
+        with pytest.raises(Unreadable, match="isinstance"):
+            read(disguised, [z3.Int("value")])
+
 
 class TestReadings:
     """What comes out is what the function does."""
@@ -134,6 +156,18 @@ class TestReadings:
 def over(state: ledger.State, bounds: ledger.Bounds, now: int) -> bool:
     """Say whether a chain is over."""
     return ledger.standing(state, bounds, now) != ledger.ADMITTED
+
+
+def asks_nothing(amount: int) -> int:
+    """Ask what sometimes gives nothing."""
+    if toys.sometimes_nothing(amount):
+        return 1
+    return 0
+
+
+def asks_other(amount: int) -> int:
+    """Ask what is sometimes another record."""
+    return toys.sometimes_other(amount)[0]
 
 
 def first_of_two(value: int) -> int:

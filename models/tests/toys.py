@@ -170,3 +170,40 @@ SAFE = Specification(
 
 RACY = replace(SAFE, name="racy turnstile", actions=(check, enter, leave))
 LEAKY = replace(SAFE, name="leaky turnstile", actions=(enter_at_once, leave, vanish))
+
+
+class Odd(NamedTuple):
+    """A record with a property, which would run without being read."""
+
+    counted: int
+
+    @property
+    def doubled(self) -> int:
+        """Something that is not what it says."""
+        return 0 if type(self.counted) is int else self.counted
+
+
+class Other(NamedTuple):
+    """The same numbers as a hall and a person, by other names."""
+
+    bags: int
+    place: int
+
+
+def sometimes_nothing(amount: int) -> bool | None:
+    """Give nothing for one amount."""
+    if amount == 1000:
+        return None
+    return amount > 0
+
+
+def sometimes_other(amount: int) -> Person | Other:
+    """Give one record or the other."""
+    if amount > 0:
+        return Person(amount, 0)
+    return Other(amount, 0)
+
+
+def odd_property(world: Odd) -> int:
+    """Ask a record for a property."""
+    return world.doubled

@@ -69,7 +69,8 @@ def prove(
         answers.append((place, record))
         report.print_progress(progress, record, number, len(questions))
     records = [record for _, record in sorted(answers, key=itemgetter(0))]
-    evidence.write(file, evidence.merged(written(file) if guarantees or protocols else [], records))
+    kept = [record for record in written(file) if not questions.covers(record)]
+    evidence.write(file, evidence.merged(kept, records))
     if as_json:
         say_json(evidence.document(records))
     else:
