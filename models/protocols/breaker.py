@@ -175,7 +175,7 @@ def one_probe_at_a_time(world: Breaker, call: Call, other: Call) -> bool:
 
 
 def no_state_is_a_trap(limits: Settings, world: Breaker) -> bool:
-    """Whoever asks after the recovery time and the lease, whichever is longer, is let through, whatever was lost."""
+    """After the recovery time or the lease, whichever is longer, somebody is let through, whatever was lost."""
     if world.mode == core.CLOSED:
         return True
     return world.until <= world.now + limits.recovery or world.until <= world.now + limits.lease

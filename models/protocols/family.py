@@ -35,7 +35,10 @@ class Limits(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """Both states of the core; the time, and whether the child was closed."""
+    """Both states of the core; beside them the time, and whether the child was closed.
+
+    outside: what was spent outside of calls; beyond: by how much that passed what was left.
+    """
 
     committed: int
     reserved: int
@@ -51,6 +54,10 @@ class Chain(NamedTuple):
     child_halt: int
     now: int
     child_closed: bool
+    outside: int
+    beyond: int
+    child_outside: int
+    child_beyond: int
 
 
 class Call(NamedTuple):
@@ -84,7 +91,7 @@ class Totals(NamedTuple):
 
 def start() -> Chain:
     """A chain and a child begin."""
-    return Chain(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, False)
+    return Chain(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, False, 0, 0, 0, 0)
 
 
 def ask_for_child(
@@ -136,6 +143,20 @@ def settle(limits: Limits, world: Chain, call: Call, cost: int) -> tuple[Chain, 
     if call.of_child:
         after = with_child(after, core.settle(child(world), of_child(limits), call.held, cost))
     return after, call._replace(phase=ENDED, bill=cost)
+
+
+def spend_outside(limits: Limits, world: Chain, cost: int, by_child: bool) -> Chain | None:
+    """Money is spent outside of any call, by the child or by its parent."""
+    if cost < 0:
+        return None
+    after = with_parent(world, core.charge(parent(world), of_parent(limits), cost))
+    beyond = passed(limits.max_cost, world.committed + world.reserved, cost)
+    after = after._replace(outside=world.outside + cost, beyond=world.beyond + beyond)
+    if not by_child:
+        return after
+    after = with_child(after, core.charge(child(world), of_child(limits), cost))
+    beyond = passed(limits.child_max_cost, world.child_committed + world.child_reserved, cost)
+    return after._replace(child_outside=world.child_outside + cost, child_beyond=world.child_beyond + beyond)
 
 
 def give_back(world: Chain, call: Call) -> tuple[Chain, Call] | None:
@@ -234,22 +255,24 @@ def well_formed(call: Call) -> bool:
 
 
 def well_formed_chain(world: Chain) -> bool:
-    """A ledger is halted for a reason that ends it, or not at all."""
+    """A ledger is halted for a reason that ends it, or not at all, and nothing was ever spent below zero."""
     above = world.halt == core.ADMITTED or core.COST <= world.halt < core.CLOSED
     below = world.child_halt == core.ADMITTED or core.COST <= world.child_halt < core.CLOSED
-    return above and below
+    spent = world.outside >= 0 and world.beyond >= 0 and world.child_outside >= 0 and world.child_beyond >= 0
+    return above and below and spent
 
 
 def the_parent_counts_everybody(world: Chain, total: Totals) -> bool:
     """The parent's ledger has every call under it, the child's too, in full."""
     counted = world.steps == total.dispatched and world.tool_calls == total.tools and world.retries == total.retried
-    return counted and world.reserved == total.held and world.committed == total.billed
+    return counted and world.reserved == total.held and world.committed == total.billed + world.outside
 
 
 def the_child_counts_its_own(world: Chain, total: Totals) -> bool:
     """The child's ledger has its own calls, in full, and no others."""
     counted = world.child_steps == total.child_dispatched and world.child_tool_calls == total.child_tools
-    money = world.child_reserved == total.child_held and world.child_committed == total.child_billed
+    spent = world.child_committed == total.child_billed + world.child_outside
+    money = world.child_reserved == total.child_held and spent
     return counted and money and world.child_retries == total.child_retried
 
 
@@ -259,21 +282,23 @@ def the_child_within_the_parent(total: Totals) -> bool:
 
 
 def within_the_parents_cost(limits: Limits, world: Chain, total: Totals) -> bool:
-    """All calls together, the child's too, stay within the parent's cost ceiling but for what calls cost in excess."""
-    return limits.max_cost < 0 or world.committed + world.reserved <= limits.max_cost + total.excess
+    """All calls together, the child's too, stay within the parent's cost ceiling but for what was spent in excess."""
+    return limits.max_cost < 0 or world.committed + world.reserved <= limits.max_cost + total.excess + world.beyond
 
 
 def within_the_childs_cost(limits: Limits, world: Chain, total: Totals) -> bool:
-    """The child's calls stay within its cost ceiling but for what they cost in excess."""
+    """The child's calls stay within its cost ceiling but for what it spent in excess."""
     if limits.child_max_cost < 0:
         return True
-    return world.child_committed + world.child_reserved <= limits.child_max_cost + total.child_excess
+    excess = total.child_excess + world.child_beyond
+    return world.child_committed + world.child_reserved <= limits.child_max_cost + excess
 
 
 def no_excess_while_it_runs(limits: Limits, world: Chain, total: Totals) -> bool:
     """A ledger with a cost ceiling that still runs has no overrun behind it."""
-    above = limits.max_cost < 0 or world.halt != 0 or total.excess == 0
-    below = limits.child_max_cost < 0 or world.child_halt != 0 or total.child_excess == 0
+    above = limits.max_cost < 0 or world.halt != 0 or (total.excess == 0 and world.beyond == 0)
+    exceeded = total.child_excess > 0 or world.child_beyond > 0
+    below = limits.child_max_cost < 0 or world.child_halt != 0 or not exceeded
     return above and below
 
 
@@ -305,11 +330,21 @@ def a_stop_above_or_below_stops_the_child(world: Chain, call_after: Call) -> boo
     return call_after.phase != IN_FLIGHT or (world.halt == 0 and world.child_halt == 0 and not world.child_closed)
 
 
-def one_refusal_halts_one_ledger(world: Chain, after: Chain, call_after: Call) -> bool:
-    """A refusal halts the ledger that gave it and no other; a wait, and the end of a closed context, halt none."""
-    both = after.halt != world.halt and after.child_halt != world.child_halt
-    none = after.halt == world.halt and after.child_halt == world.child_halt
-    return not both and (call_after.phase == REFUSED or none) and (call_after.verdict != core.CLOSED or none)
+def a_refusal_halts_the_ledger_that_gave_it(
+    limits: Limits, world: Chain, after: Chain, call_after: Call, asked: int, tool: bool, retry: bool
+) -> bool:
+    """The parent's refusal comes first and halts the parent, the child's own the child; nothing else halts either."""
+    above = refusal(parent(world), of_parent(limits), asked, tool, retry, world.now)
+    below = refusal(child(world), of_child(limits), asked, tool, retry, world.now)
+    if above != 0:
+        told = call_after.phase == REFUSED and call_after.verdict == above
+        return told and after == world._replace(halt=above)
+    if below != 0:
+        told = call_after.phase == REFUSED and call_after.verdict == below
+        return told and after == world._replace(child_halt=below)
+    if world.child_closed:
+        return call_after.phase == REFUSED and call_after.verdict == core.CLOSED and after == world
+    return call_after.phase != REFUSED and after.halt == world.halt and after.child_halt == world.child_halt
 
 
 def an_unknown_price_takes_all_that_is_left(limits: Limits, world: Chain, call_after: Call, asked: int) -> bool:
@@ -347,6 +382,19 @@ def an_unknown_price_takes_the_lesser_rest(limits: Limits, call: Call) -> bool:
         and call.held == limits.max_cost > 0
         and limits.child_max_cost > call.held
     )
+
+
+def refusal(state: core.State, bounds: core.Bounds, asked: int, tool: bool, retry: bool, now: int) -> int:
+    """What one ledger alone would refuse a call for, for good; 0 if it would not."""
+    _, verdict = core.admit(state, bounds, asked, tool, retry, now)
+    return 0 if verdict == core.CONTENDED else verdict
+
+
+def passed(ceiling: int, used: int, cost: int) -> int:
+    """By how much a cost passes what a ceiling has left."""
+    if ceiling < 0 or used + cost <= ceiling:
+        return 0
+    return cost if used >= ceiling else used + cost - ceiling
 
 
 def parent(world: Chain) -> core.State:
@@ -410,7 +458,17 @@ FAMILY = Specification(
     start=start,
     call=Call,
     new=Call(NEW, 0, False, 0, 0, False, False),
-    actions=(ask_for_child, ask_for_parent, settle, give_back, halt_child, halt_parent, close_child, tick),
+    actions=(
+        ask_for_child,
+        ask_for_parent,
+        settle,
+        give_back,
+        spend_outside,
+        halt_child,
+        halt_parent,
+        close_child,
+        tick,
+    ),
     totals=Totals,
     terms=(
         *(held, billed, excess, dispatched, tools, retried),
@@ -432,7 +490,7 @@ FAMILY = Specification(
     laws=(
         Law("G1", all_or_nothing, (ask_for_child,)),
         Law("halt", a_stop_above_or_below_stops_the_child, (ask_for_child,)),
-        Law("halt", one_refusal_halts_one_ledger, (ask_for_child,)),
+        Law("halt", a_refusal_halts_the_ledger_that_gave_it, (ask_for_child,)),
         Law("G1", an_unknown_price_takes_all_that_is_left, (ask_for_child,)),
         Law("G1", a_child_never_waits_for_what_will_not_come, (ask_for_child,)),
     ),

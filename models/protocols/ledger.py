@@ -95,7 +95,10 @@ def look(limits: Limits, world: Chain, call: Call) -> tuple[Chain, Call] | None:
     """A call asks whether the chain is over, before any policy is asked."""
     if call.phase != NEW:
         return None
-    return world, call._replace(verdict=core.standing(ledger(world), limits, world.now))
+    verdict = core.standing(ledger(world), limits, world.now)
+    if verdict == core.ADMITTED:
+        return world, call._replace(verdict=verdict)
+    return with_ledger(world, core.stop(ledger(world), verdict)), call._replace(phase=REFUSED, verdict=verdict)
 
 
 def begin(world: Chain, call: Call) -> tuple[Chain, Call] | None:
@@ -148,9 +151,11 @@ def spend_outside(limits: Limits, world: Chain, cost: int) -> Chain | None:
     return after._replace(outside=world.outside + cost, beyond=world.beyond + beyond)
 
 
-def halt(world: Chain) -> Chain:
-    """The chain is halted by hand."""
-    return with_ledger(world, core.stop(ledger(world), core.HALTED))
+def halt(world: Chain, code: int) -> Chain | None:
+    """The chain is halted by hand, by its loop detection, or at its deadline."""
+    if code != core.HALTED and code != core.REPEATS and code != core.TIME:
+        return None
+    return with_ledger(world, core.stop(ledger(world), code))
 
 
 def tick(world: Chain, now: int) -> Chain:
@@ -231,17 +236,25 @@ def within_the_ceiling(limits: Limits, world: Chain) -> bool:
 
 
 def passed_by_the_excess_only(limits: Limits, world: Chain, total: Totals) -> bool:
-    """The cost ceiling is never passed by more than calls did cost beyond what they reserved."""
+    """The ceiling is passed by no more than calls cost beyond what they held, and others spent beyond what was left."""
     if limits.max_cost < 0:
         return True
     return world.committed + world.reserved <= limits.max_cost + total.excess + world.beyond
 
 
 def really_spent(limits: Limits, world: Chain, total: Totals) -> bool:
-    """What is really spent, by calls that are gone too, never passes the ceiling by more than that excess."""
+    """What is really spent, by calls that are gone too, passes the ceiling by no more than the same excess."""
     if limits.max_cost < 0:
         return True
     return total.billed + world.outside <= limits.max_cost + total.excess + world.beyond
+
+
+def all_bounds_at_once(limits: Limits, world: Chain, total: Totals) -> bool:
+    """Cost, steps, tool calls and retries are bounded at once."""
+    cost = limits.max_cost < 0 or world.halt != 0 or world.committed + world.reserved <= limits.max_cost
+    steps = limits.max_steps < 0 or total.dispatched <= limits.max_steps
+    its_tools = limits.max_tool_calls < 0 or total.tools <= limits.max_tool_calls
+    return cost and steps and its_tools and (limits.max_retries < 0 or total.retried <= limits.max_retries)
 
 
 def nothing_exceeded_while_it_runs(limits: Limits, world: Chain, total: Totals) -> bool:
@@ -367,9 +380,10 @@ def kept_out_only_by_calls_in_flight(limits: Limits, world: Chain, after: Chain,
 
 
 def a_look_says_what_admission_would(limits: Limits, world: Chain, after: Chain, call_after: Call) -> bool:
-    """Whether a chain is over is answered as admission would, and asking changes nothing."""
+    """A look refuses a chain that is over as admission would, which halts it for good; else it changes nothing."""
     over = world.halt if world.halt != 0 else core.TIME if is_late(limits, world) else core.ADMITTED
-    return after == world and call_after.verdict == over
+    refused = call_after.phase == REFUSED
+    return after == world._replace(halt=over) and call_after.verdict == over and refused == (over != core.ADMITTED)
 
 
 def charged_what_it_cost(world: Chain, after: Chain, cost: int) -> bool:
@@ -399,9 +413,9 @@ def given_back_whole(world: Chain, after: Chain) -> bool:
     return after.committed == world.committed and after.halt == world.halt
 
 
-def halted_by_hand(world: Chain, after: Chain) -> bool:
-    """Halting by hand halts, and changes nothing else."""
-    return after == world._replace(halt=core.HALTED if world.halt == 0 else world.halt)
+def halted_by_hand(world: Chain, after: Chain, code: int) -> bool:
+    """Whoever halts a chain halts it for their reason, if it is the first, and changes nothing else."""
+    return after == world._replace(halt=code if world.halt == 0 else world.halt)
 
 
 def the_cost_ceiling_is_reached(limits: Limits, total: Totals) -> bool:
@@ -478,6 +492,7 @@ LEDGER = Specification(
         Invariant("G3", retries_are_counted),
         Invariant("G3", within_the_retries),
         Invariant("T5", calls_are_operations_and_retries),
+        Invariant("T6", all_bounds_at_once),
         Invariant("G5", in_time),
     ),
     laws=(

@@ -164,7 +164,7 @@ def runs_are_counted(limits: Limits, world: Tenant, total: Totals) -> bool:
 
 
 def within_the_runs(limits: Limits, total: Totals) -> bool:
-    """No more runs start in an hour than its limit says, whichever hour it is."""
+    """No more runs start in an hour, and are not given back, than its limit says, whichever hour it is."""
     return limits.max_runs < 0 or total.runs <= limits.max_runs
 
 
