@@ -126,7 +126,7 @@ def what_is_left(ceiling: int, spent: int, reserved: int) -> int:
 PATH = Specification(
     name="path",
     whose=OURS,
-    promise="A call is let through if every ledger up to the root does so; a stop beats a wait, the root's comes first.",
+    promise="A call is let through if all ledgers up to the root let it; a stop beats a wait, the root's comes first.",
     limits=NoLimits,
     world=Asked,
     start=start,

@@ -1,8 +1,9 @@
 """A pipeline of breaker, budget and step guard: the first denial gives back what the earlier ones took, last first.
 
 Each decides under a lock of its own. Others may come between two steps of a call: they may be denied for what that call
-holds, though it is denied itself a moment later, but no bound is ever passed. That the pipeline asks in order and gives
-back each thing once is what the shell adds, and is tested by execution.
+holds, though it is denied itself a moment later, but no bound is ever passed. A policy keeps why it denied: a budget
+that refused stays shut. That the pipeline asks in order and gives back each thing once is what the shell adds, and is
+tested by execution; what a policy does besides (a reset, a plain spend) is proved with it alone.
 """
 
 from __future__ import annotations
@@ -121,11 +122,10 @@ def give_back_permit(limits: Limits, world: Policies, call: Call) -> tuple[Polic
     return with_breaker(world, state), call._replace(phase=DENIED, permit=breaker.NO_PERMIT)
 
 
-def end(limits: Limits, world: Policies, call: Call, cost: int, failed: bool) -> tuple[Policies, Call] | None:
+def end(limits: Limits, world: Policies, call: Call, cost: int, outcome: int) -> tuple[Policies, Call] | None:
     """A call that was allowed ran, and every policy is told how it ended."""
-    if call.phase != ALLOWED or cost < 0:
+    if call.phase != ALLOWED or cost < 0 or outcome < breaker.SUCCESS or outcome > breaker.NEITHER:
         return None
-    outcome = breaker.FAILURE if failed else breaker.SUCCESS
     told = breaker.report(of_breaker(world), settings(limits), call.permit, outcome, world.now)
     paid = budget.settle(of_budget(world), limits.limit, call.held, cost)
     over = cost - call.held if cost > call.held else 0
@@ -183,7 +183,7 @@ def takes_in_order(call: Call) -> bool:
 
 
 def a_denial_leaves_no_trace(call: Call) -> bool:
-    """A call that was denied has no permit, no money and no step, like one that has not asked yet."""
+    """A call that was denied holds no permit, no money and no step, like one that has not asked yet."""
     if call.phase != DENIED and call.phase != NEW:
         return True
     return call.permit == breaker.NO_PERMIT and call.held == 0 and not call.has_step
@@ -215,8 +215,9 @@ def every_dispatch_took_a_step(total: Totals) -> bool:
 
 
 def well_formed(world: Policies) -> bool:
-    """The breaker is closed, open or probing."""
-    return world.mode == breaker.CLOSED or world.mode == breaker.OPEN or world.mode == breaker.PROBING
+    """The breaker is closed, open or probing, and its generations are counted from zero."""
+    known = world.mode == breaker.CLOSED or world.mode == breaker.OPEN or world.mode == breaker.PROBING
+    return known and world.generation >= 0
 
 
 def a_denied_probe_frees_its_slot(world: Policies, after: Policies, call: Call) -> bool:
@@ -225,19 +226,38 @@ def a_denied_probe_frees_its_slot(world: Policies, after: Policies, call: Call) 
     return not current or (after.mode == breaker.OPEN and after.until <= world.now)
 
 
-def what_was_taken_goes_back_alone(world: Policies, after: Policies) -> bool:
-    """To give back touches only what was taken: nothing is spent, shut or counted as a failure by it."""
-    same = after.spent == world.spent and after.calls == world.calls and after.shut == world.shut
-    closed = world.mode != breaker.CLOSED or (after.mode == breaker.CLOSED and after.failures == world.failures)
-    return same and closed and after.over == world.over
+def money_goes_back_alone(world: Policies, after: Policies, call: Call) -> bool:
+    """To give money back changes what is held, by what was taken, and nothing else."""
+    return after == world._replace(reserved=world.reserved - call.held)
 
 
-def asking_one_changes_no_other(world: Policies, after: Policies) -> bool:
-    """A policy that is asked changes nothing of the others."""
-    its = after.mode != world.mode or after.generation != world.generation or after.until != world.until
-    money = after.reserved != world.reserved or after.shut != world.shut
-    step = after.taken != world.taken
-    return not (its and money) and not (its and step) and not (money and step)
+def a_permit_goes_back_alone(world: Policies, after: Policies) -> bool:
+    """To give a permit back counts nothing with a closed breaker, and changes nothing of the other policies."""
+    others = after == of_breaker_only(world, after)
+    return others and (world.mode != breaker.CLOSED or after == world)
+
+
+def all_goes_back(world: Policies, after: Policies, call: Call) -> bool:
+    """A call that was allowed and never began gives back its permit, its money and its step, and nothing else."""
+    given = of_breaker_only(world, after)._replace(reserved=world.reserved - call.held, taken=world.taken - 1)
+    return after == given and (world.mode != breaker.CLOSED or after.failures == world.failures)
+
+
+def the_breaker_alone_answers(world: Policies, after: Policies, call_after: Call) -> bool:
+    """Asking the breaker changes nothing of the others; if it denies, nothing at all."""
+    return after == (world if call_after.phase == DENIED else of_breaker_only(world, after))
+
+
+def the_budget_alone_answers(world: Policies, after: Policies, call_after: Call) -> bool:
+    """Asking the budget changes nothing of the others; if it denies, it may shut, and holds nothing."""
+    if call_after.phase == NO_MONEY:
+        return after == world._replace(shut=after.shut)
+    return after == world._replace(reserved=world.reserved + call_after.held)
+
+
+def the_guard_alone_answers(world: Policies, after: Policies, call_after: Call) -> bool:
+    """Asking for a step changes nothing of the others; if it is denied, nothing at all."""
+    return after == (world if call_after.phase == NO_STEPS else world._replace(taken=world.taken + 1))
 
 
 def a_step_is_denied_only_if_all_are_taken(limits: Limits, world: Policies, call_after: Call) -> bool:
@@ -275,6 +295,11 @@ def with_breaker(world: Policies, state: breaker.State) -> Policies:
     return world._replace(mode=state[0], generation=state[1], failures=state[2], until=state[3])
 
 
+def of_breaker_only(world: Policies, after: Policies) -> Policies:
+    """The world before, with the breaker as it is after."""
+    return with_breaker(world, of_breaker(after))
+
+
 def of_budget(world: Policies) -> budget.State:
     """The budget's part of the state."""
     return (world.spent, world.reserved, world.calls, world.shut)
@@ -288,7 +313,7 @@ def with_budget(world: Policies, state: budget.State) -> Policies:
 PIPELINE = Specification(
     name="pipeline",
     whose=OURS,
-    promise="The bounds of all policies hold at once, and a denied call leaves no trace in any of them.",
+    promise="The bounds of all policies hold at once, and a denied call gives back all that it took.",
     limits=Limits,
     world=Policies,
     start=start,
@@ -313,8 +338,12 @@ PIPELINE = Specification(
     ),
     laws=(
         Law("T6", a_denied_probe_frees_its_slot, (give_back_permit, never_began)),
-        Law("T6", what_was_taken_goes_back_alone, (give_back_money, give_back_permit, never_began)),
-        Law("T6", asking_one_changes_no_other, (ask_breaker, ask_budget, ask_steps)),
+        Law("T6", money_goes_back_alone, (give_back_money,)),
+        Law("T6", a_permit_goes_back_alone, (give_back_permit,)),
+        Law("T6", all_goes_back, (never_began,)),
+        Law("T6", the_breaker_alone_answers, (ask_breaker,)),
+        Law("T6", the_budget_alone_answers, (ask_budget,)),
+        Law("T6", the_guard_alone_answers, (ask_steps,)),
         Law("T6", a_step_is_denied_only_if_all_are_taken, (ask_steps,)),
     ),
     goals=(Goal("T6", all_bounds_are_reached), Goal("T6", a_probe_was_denied)),

@@ -85,8 +85,8 @@ class Ledger:
 
     @property
     def stop(self) -> Stop | None:
-        """Why no more is admitted: the first stop here or at the nearest ledger above; None while it runs."""
-        stops = (account.stop or account.halted for account in self._path)
+        """Why no more is admitted: the stop of the highest ledger that has one, as at admission; None while it runs."""
+        stops = (account.stop or account.halted for account in reversed(self._path))
         return next((stop for stop in stops if stop is not None), None)
 
     @property

@@ -9,7 +9,7 @@ import pytest
 from failstop.runtime.chain.context import ExecutionContext
 from failstop.runtime.clock import VirtualClock
 from failstop.runtime.limits import Limits
-from failstop.runtime.stops import ClosedStop, HaltedStop, RetryStop, Stop, TimeStop
+from failstop.runtime.stops import ClosedStop, HaltedStop, RetryStop, StepStop, Stop, TimeStop
 
 SECOND = 10**9
 DEEP = 1500
@@ -138,3 +138,19 @@ def test_a_child_made_while_its_parent_closes_is_closed(monkeypatch):
     with pytest.raises(Stop):
         child.call(lambda: 1)
     assert child.closed
+
+
+def test_the_highest_stop_is_told_whoever_asks():
+    """A turn, a call and a snapshot of a child name one and the same stop, the root's, though the child has its own."""
+    root = root_context()
+    child = root.create_child(limits=Limits(max_steps=0))
+    with pytest.raises(StepStop):
+        child.call(lambda: None)
+    root.halt("over")
+    told = []
+    for ask in (lambda: child.call(lambda: None), lambda: child.turn("again")):
+        with pytest.raises(Stop) as caught:
+            ask()
+        told.append(type(caught.value))
+    assert told == [HaltedStop, HaltedStop]
+    assert child.snapshot().stop == "halt"
