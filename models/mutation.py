@@ -2,8 +2,9 @@
 
     python -m failstop.models.mutation [core ...]
 
-A mutant is caught if the solver has a case in which a promise fails that was proved of the real core, or if something
-that must be reachable no longer is. One that nothing catches must be listed below with the reason why it does no harm.
+A mutant is caught if the solver has a case in which a promise fails that is proved of the real core. That something is
+no longer found which must be reachable is told, but is no such case. A mutant that nothing catches must be listed below
+with the reason why it does no harm.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ SURVIVED = "survived"
 UNREADABLE = "unreadable"
 UNDECIDED = "undecided"
 """What comes of a mutant: a proof fails; it gives the same as the core for whatever it is given; nothing fails; the
-reader refuses it; the solver did not answer in time."""
+reader refuses it; a search found nothing, or the solver did not answer in time."""
 
 
 class Harmless(NamedTuple):
@@ -188,8 +189,9 @@ def _failing(affected: Sequence[_Affected], original: FunctionType, mutated: Fun
                 return SAME, ""
     with _put_in(mutated, original):
         for claim in (claim for each in affected for claim in each.reachable()):
-            if claim.ask().status != PROVED:
-                return CAUGHT, f"{claim.protocol}: no longer reachable: {claim.sentence}"
+            answer = claim.ask()
+            if answer.status != PROVED:
+                return UNDECIDED, f"{claim.protocol}: no longer found: {claim.sentence}: {answer.told}"
     return (UNDECIDED, undecided) if undecided else (SURVIVED, "")
 
 
