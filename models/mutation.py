@@ -3,8 +3,8 @@
     python -m failstop.models.mutation [core ...]
 
 A mutant is caught if the solver has a case in which a promise fails that is proved of the real core. That something is
-no longer found which must be reachable is told, but is no such case. A mutant that nothing catches must be listed below
-with the reason why it does no harm.
+no longer found which must be reachable is told, but is no such case. A mutant that nothing catches must be the same as
+the core for whatever it is given, as the solver says, or be listed below with the reason why it does no harm.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ HARMLESS = (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one mutant; told: the claim that failed, or why nothing can be said."""
+    """What came of one mutant; told: the claim that failed, why it does no harm, or why nothing can be said."""
 
     mutant: Mutant
     status: str
@@ -82,9 +82,16 @@ class Outcome:
         return self.mutant.module.rpartition(".")[2]
 
     @property
-    def is_listed(self) -> bool:
-        """Whether a reason is listed why it does no harm."""
-        return any(listed[:3] == (self.core, self.mutant.function, self.mutant.edit) for listed in HARMLESS)
+    def reason(self) -> str:
+        """The reason that is listed why it does no harm, if there is one."""
+        place = (self.core, self.mutant.function, self.mutant.edit)
+        return next((listed.reason for listed in HARMLESS if listed[:3] == place), "")
+
+    @property
+    def line(self) -> str:
+        """The mutant, what came of it, and why."""
+        told = self.told or self.reason
+        return f"{_status(self)}: {self.mutant.name}" + (f": {told}" if told else "")
 
 
 def all_cores() -> list[str]:
@@ -119,21 +126,17 @@ def judge_all(chosen: Sequence[Mutant], jobs: int | None = None) -> Iterator[Out
 
 
 def lines(outcomes: Collection[Outcome]) -> list[str]:
-    """Spell what came of mutants: one line a core, and each mutant that somebody must look at."""
+    """Spell what came of mutants: one line a core, and each mutant that was not caught."""
     names = sorted({outcome.core for outcome in outcomes})
     rows = [_row(name, [outcome for outcome in outcomes if outcome.core == name]) for name in names]
-    missed = [
-        f"{outcome.status}: {outcome.mutant.name}" + (f": {outcome.told}" if outcome.told else "")
-        for outcome in outcomes
-        if is_missed(outcome)
-    ]
+    others = sorted(outcome.line for outcome in outcomes if outcome.status != CAUGHT)
     gone = [f"listed as harmless, but it did not survive: {' '.join(one[:3])}" for one in not_surviving(outcomes)]
-    return [_HEAD, *rows, _row("all", outcomes), *missed, *gone]
+    return [_HEAD, *rows, _row("all", outcomes), *others, *gone]
 
 
 def is_missed(outcome: Outcome) -> bool:
     """Say whether no proof notices a mutant and nobody says why it does no harm."""
-    return outcome.status in {SURVIVED, UNDECIDED} and not outcome.is_listed
+    return outcome.status in {SURVIVED, UNDECIDED} and not outcome.reason
 
 
 def not_surviving(outcomes: Collection[Outcome]) -> list[Harmless]:
@@ -153,22 +156,26 @@ def main(arguments: Sequence[str]) -> int:
     outcomes = []
     for outcome in judge_all(chosen):
         outcomes.append(outcome)
-        told = f"{outcome.status}: {outcome.mutant.name}" + (f": {outcome.told}" if outcome.told else "")
-        print(f"{len(outcomes)}/{len(chosen)} {told} ({outcome.seconds:.1f} s)", file=sys.stderr, flush=True)  # noqa: T201
+        print(f"{len(outcomes)}/{len(chosen)} {outcome.line} ({outcome.seconds:.1f} s)", file=sys.stderr, flush=True)  # noqa: T201
     print("\n".join(lines(outcomes)))  # noqa: T201 - what the command is for
     return int(any(is_missed(outcome) for outcome in outcomes) or bool(not_surviving(outcomes)))
 
 
-_HEAD = f"{'core':8} mutants  caught    same  harmless  survived  undecided  unreadable   share  seconds"
+_HARMLESS = "harmless"
+_HEAD = "core     mutants  caught    same  harmless  survived  undecided  unreadable   share  seconds"
+
+
+def _status(outcome: Outcome) -> str:
+    return _HARMLESS if outcome.reason and outcome.status != CAUGHT else outcome.status
 
 
 def _row(name: str, outcomes: Collection[Outcome]) -> str:
-    count = Counter("harmless" if one.is_listed and one.status != CAUGHT else one.status for one in outcomes)
-    harmful = len(outcomes) - count[SAME] - count["harmless"]
+    count = Counter(_status(one) for one in outcomes)
+    harmful = len(outcomes) - count[SAME] - count[_HARMLESS]
     share = f"{count[CAUGHT] / harmful:.1%}" if harmful else "-"
     seconds = sum(outcome.seconds for outcome in outcomes)
     return (
-        f"{name:8} {len(outcomes):7} {count[CAUGHT]:7} {count[SAME]:7} {count['harmless']:9} {count[SURVIVED]:9}"
+        f"{name:8} {len(outcomes):7} {count[CAUGHT]:7} {count[SAME]:7} {count[_HARMLESS]:9} {count[SURVIVED]:9}"
         f" {count[UNDECIDED]:10} {count[UNREADABLE]:11} {share:>7} {seconds:8.0f}"
     )
 
@@ -186,7 +193,7 @@ def _failing(affected: Sequence[_Affected], original: FunctionType, mutated: Fun
                     return CAUGHT, f"{claim.protocol}: {claim.kind}: {claim.sentence}"
             # Asked before the next specification, which is larger.
             if _gives_the_same(original, mutated):
-                return SAME, ""
+                return SAME, "for whatever it is given, the solver proves it equal to the core"
     with _put_in(mutated, original):
         for claim in (claim for each in affected for claim in each.reachable()):
             answer = claim.ask()

@@ -15,16 +15,19 @@ import pkgutil
 import sys
 from collections import Counter, defaultdict
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import pytest
 
 import failstop
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import pytest
-
 ROOT = Path(failstop.__file__).parent
+
+_STRANGERS = "failstop strangers"
+_of_workers: set[str] = set()
 
 
 def pytest_configure() -> None:
@@ -54,20 +57,27 @@ def strangers() -> list[str]:
     )
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Keep what a worker of pytest-xdist loaded from elsewhere; one that crashed tells nothing, and fails the run."""
+    _of_workers.update(getattr(node, "workeroutput", {}).get(_STRANGERS, ()))
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail a run that tested two copies of failstop."""
-    if strangers():
+    """Fail a run that tested two copies of failstop, in this process or in a worker."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput[_STRANGERS] = strangers()
+    elif strangers() or _of_workers:
         session.exitstatus = 1
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print how many checks passed, by layer."""
-    passed = [(report.nodeid, report.duration) for report in terminalreporter.getreports("passed")]
-    terminalreporter.write_line(summary(passed, "checks passed"))
-    failed = [(one.nodeid, one.duration) for kind in ("failed", "error") for one in terminalreporter.getreports(kind)]
+    terminalreporter.write_line(summary(_timed(terminalreporter, "passed"), "checks passed"))
+    failed = [*_timed(terminalreporter, "failed"), *_timed(terminalreporter, "error")]
     if failed:
         terminalreporter.write_line(summary(failed, "checks FAILED"))
-    for stranger in strangers():
+    for stranger in sorted({*strangers(), *_of_workers}):
         terminalreporter.write_line(f"not the failstop under test: {stranger}")
 
 
@@ -90,6 +100,11 @@ def layer_of(nodeid: str) -> str:
     parts = path.parts
     folder = parts[parts.index("tests") - 1] if "tests" in parts else path.stem
     return "command line" if folder == "failstop" else folder
+
+
+def _timed(terminalreporter: pytest.TerminalReporter, kind: str) -> list[tuple[str, float]]:
+    # What could not be collected took no time that anybody measured.
+    return [(report.nodeid, getattr(report, "duration", 0.0)) for report in terminalreporter.getreports(kind)]
 
 
 def _is_test(module: str) -> bool:

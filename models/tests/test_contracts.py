@@ -21,6 +21,8 @@ from failstop.models.crosshair_run import (
     name_of,
 )
 
+pytestmark = pytest.mark.solver
+
 CONTRACTS = {name_of(contract): contract for contract in all_contracts()}
 
 UNFINISHED = {

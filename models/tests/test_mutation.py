@@ -30,6 +30,8 @@ from failstop.models.mutation import (
 from failstop.models.readable import check_readable
 from failstop.runtime.cores import ledger, steps
 
+pytestmark = pytest.mark.solver
+
 ADMIT = '''
 def admit(state: State, limit: int, asked: int) -> tuple[State, int]:
     """Spend 1 + 1, and what is asked."""
@@ -289,6 +291,15 @@ class TestTheAccount:
         monkeypatch.setattr(mutation, "HARMLESS", (self.REASON, gone))
         assert not_surviving([Outcome(self.ONE, SURVIVED, "", 1.0)]) == [gone]
         assert not_surviving([Outcome(self.ONE, CAUGHT, "", 1.0)]) == [self.REASON, gone]
+
+    def test_what_is_not_caught_is_named_with_the_reason(self, monkeypatch):
+        """The reason of the list, or what the solver says."""
+        monkeypatch.setattr(mutation, "HARMLESS", (self.REASON,))
+        outcomes = [Outcome(self.OTHER, SAME, "always equal", 1.0), Outcome(self.ONE, SURVIVED, "", 1.0)]
+        _, row, _, harmless, same = lines(outcomes)
+        assert row.split() == ["steps", "2", "0", "1", "1", "0", "0", "0", "-", "2"]
+        assert harmless == f"harmless: {self.ONE.name}: {self.REASON.reason}"
+        assert same == f"same: {self.OTHER.name}: always equal"
 
     def test_the_table_counts_them_all(self):
         """A line a core, one for all, and what is missed by name."""

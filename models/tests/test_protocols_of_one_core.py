@@ -14,6 +14,8 @@ from failstop.models.claim import OURS, PROVED, all_of
 from failstop.models.induction import Proofs
 from failstop.models.protocols import grant, quota, repeats, retry, steps
 
+pytestmark = pytest.mark.solver
+
 SPECIFICATIONS = {
     grant: grant.GRANT,
     quota: quota.QUOTA,

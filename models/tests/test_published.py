@@ -33,6 +33,8 @@ from failstop.models.published import (
     steps,
 )
 
+pytestmark = pytest.mark.solver
+
 MODULES = (
     *(approval, breaker, budget, configuration, container, cost, deadline),
     *(guard, halting, loop, overshoot, pipeline, retries, steps),

@@ -266,7 +266,7 @@ class TestCost:
     @pytest.mark.parametrize(
         "report",
         [None, float("nan"), float("inf"), -5, True, "free", [], object(), lambda _: 1 / 0],
-        ids=str,
+        ids=["nothing", "nan", "infinite", "negative", "bool", "text", "list", "object", "raises"],
     )
     def test_a_cost_that_cannot_be_read_is_the_whole_reservation(self, report):
         """NaN, negative, text, None, a bool or a report that raises: never free, and the chain ends at its ceiling."""

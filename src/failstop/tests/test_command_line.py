@@ -43,8 +43,10 @@ def searches_for_cats():
 
 @pytest.fixture(autouse=True)
 def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Evidence goes to the current folder, and modules are looked for there."""
+    """Evidence goes there, modules are looked for there, and the planners enrolled from it are forgotten afterwards."""
     monkeypatch.chdir(tmp_path)
+    bundled()
+    monkeypatch.setattr(catalogue, "_known", dict(catalogue._known))
     monkeypatch.setattr(sys, "path", list(sys.path))
     before = set(sys.modules)
     yield
