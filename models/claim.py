@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import z3
 
+from failstop.models.solver import asked
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -79,7 +81,7 @@ def solve(*constraints: z3.BoolRef, tell: Callable[[z3.ModelRef], str] = str) ->
     solver.set("timeout", TIME_LIMIT_MS)
     solver.add(*constraints)
     began = time.perf_counter()
-    status = solver.check()
+    status = asked(solver)
     seconds = time.perf_counter() - began
     if status == z3.sat:
         return status, tell(solver.model()), seconds

@@ -15,9 +15,7 @@ import re
 import sys
 import time
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
 from types import FunctionType
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -25,9 +23,10 @@ from crosshair.core_and_libs import MessageType, analyze_function, run_checkable
 from crosshair.options import AnalysisKind, AnalysisOptionSet
 
 from failstop.models import contracts
+from failstop.models.workers import workers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from types import ModuleType
 
     from crosshair.core_and_libs import AnalysisMessage
@@ -78,16 +77,21 @@ def judge(contract: Contract, seconds: float = SECONDS) -> Judgement:
     return Judgement(name_of(contract), status, told, time.monotonic() - begun)
 
 
-def judge_all(chosen: Sequence[Contract], seconds: float = SECONDS, workers: int = 2) -> list[Judgement]:
+def judge_all(chosen: Sequence[Contract], seconds: float = SECONDS, jobs: int | None = None) -> Iterator[Judgement]:
     """Put contracts to CrossHair in processes of their own, in the order given."""
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        return list(pool.map(judge, chosen, [seconds] * len(chosen)))
+    with workers(jobs) as pool:
+        yield from pool.map(judge, chosen, [seconds] * len(chosen))
 
 
 def main(arguments: Sequence[str]) -> int:
     """Judge every contract and print what came of it; 1 if there is a counterexample."""
     seconds = float(arguments[0]) if arguments else SECONDS
-    judgements = judge_all(all_contracts(), seconds)
+    chosen = all_contracts()
+    judgements = []
+    for judgement in judge_all(chosen, seconds):
+        judgements.append(judgement)
+        told = f"{judgement.status} {judgement.contract} ({judgement.seconds:.1f} s)"
+        print(f"{len(judgements)}/{len(chosen)} {told}", file=sys.stderr, flush=True)  # noqa: T201
     print("\n".join(lines(judgements)))  # noqa: T201 - what the command is for
     return int(any(judgement.status == COUNTEREXAMPLE for judgement in judgements))
 

@@ -10,16 +10,14 @@ the core for whatever it is given, as the solver says, or be listed below with t
 from __future__ import annotations
 
 import importlib
-import os
 import pkgutil
 import sys
 import time
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
-from multiprocessing import get_context
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,6 +29,7 @@ from failstop.models.induction import Proofs
 from failstop.models.mutants import Mutant, functions, mutants
 from failstop.models.reader import fresh, parameters, read
 from failstop.models.symbolic import Unreadable
+from failstop.models.workers import workers
 from failstop.runtime import cores
 
 if TYPE_CHECKING:
@@ -120,7 +119,7 @@ def judge(mutant: Mutant) -> Outcome:
 
 def judge_all(chosen: Sequence[Mutant], jobs: int | None = None) -> Iterator[Outcome]:
     """Judge mutants on several processors, each as it comes."""
-    with ProcessPoolExecutor(jobs or os.cpu_count(), mp_context=get_context("spawn")) as pool:
+    with workers(jobs) as pool:
         for future in as_completed([pool.submit(judge, mutant) for mutant in chosen]):
             yield future.result()
 

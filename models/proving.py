@@ -6,15 +6,14 @@ claims unanswered, and they are told as unknown: nothing is lost on the way to a
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import queue
-from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from failstop.models.catalogue import claims_of, names
 from failstop.models.claim import GROUNDS, UNKNOWN, Answer
+from failstop.models.workers import context, workers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -55,26 +54,21 @@ def prove_all(
 
 
 def _on_processes(claims: dict[str, list[Claim]], guarantees: tuple[str, ...], jobs: int) -> Iterator[Finding]:
-    # Forked, a process would take over locks of threads that it does not have.
-    context = multiprocessing.get_context("spawn")
     answers = context.Queue()
     waiting = {(name, number): claim for name, each in claims.items() for number, claim in enumerate(each)}
     # The largest first, or one process would end long after the others.
     order = sorted(claims, key=lambda name: len(claims[name]), reverse=True)
-    with ProcessPoolExecutor(jobs, context, _start, (answers,)) as pool:
+    with workers(jobs, _start, (answers,)) as pool:
         running = [pool.submit(_prove_one, name, guarantees) for name in order]
-        try:
-            while waiting:
-                over = all(future.done() for future in running)
-                try:
-                    name, number, answer = answers.get(timeout=_POLL_S)
-                except queue.Empty:
-                    if over:
-                        break
-                    continue
-                yield _finding(waiting.pop((name, number)), answer)
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        while waiting:
+            over = all(future.done() for future in running)
+            try:
+                name, number, answer = answers.get(timeout=_POLL_S)
+            except queue.Empty:
+                if over:
+                    break
+                continue
+            yield _finding(waiting.pop((name, number)), answer)
     reason = _failure(running)
     yield from (_finding(claim, Answer(UNKNOWN, reason, 0, 0.0)) for claim in waiting.values())
 

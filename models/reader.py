@@ -17,6 +17,7 @@ import z3
 
 from failstop.models.claim import PROVED, prove
 from failstop.models.readable import check_readable, is_record
+from failstop.models.solver import asked
 from failstop.models.symbolic import Bool, Int, Symbolic, Unreadable, term_of
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ class _Fork:
 
     def _is_possible(self, condition: z3.BoolRef) -> bool:
         # An unknown counts as possible: one path too many is harmless, one too few would be a hole in a proof.
-        return bool(self._solver.check(condition) != z3.unsat)
+        return bool(asked(self._solver, condition) != z3.unsat)
 
     def _take(self, condition: z3.BoolRef, way: bool) -> bool:
         self.taken.append((condition, way))

@@ -16,6 +16,7 @@ import z3
 from failstop.models.claim import PROVED, TIME_LIMIT_MS, UNKNOWN, Answer, Claim
 from failstop.models.formula import same_shape
 from failstop.models.reader import flat, fresh
+from failstop.models.solver import asked
 from failstop.models.trace import Taken, Trace, told
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ def _look(
             solver.set("timeout", TIME_LIMIT_MS)
             solver.add(*ways.up_to(depth), wanted(ways.situation(depth)))
             questions += 1
-            if solver.check() == z3.sat:
+            if asked(solver) == z3.sat:
                 trace = ways.trace(solver.model(), depth)
                 if not really(trace):
                     raise AssertionError(f"the solver's way is none: {told(spec, trace, last_line)}")

@@ -334,7 +334,7 @@ BUGS = [
 def judgements() -> dict[str, Judgement]:
     """Judge what runs; a contract that is confirmed ends long before its time, the searches take all of theirs."""
     finished = [contract for name, contract in CONTRACTS.items() if name not in UNFINISHED]
-    judged = judge_all(finished, seconds=30) + judge_all([CONTRACTS[name] for name in sorted(UNFINISHED)], seconds=2)
+    judged = [*judge_all(finished, 30), *judge_all([CONTRACTS[name] for name in sorted(UNFINISHED)], 2)]
     return {judgement.contract: judgement for judgement in judged}
 
 
