@@ -83,6 +83,22 @@ class Session(Protocol):
         """End the run; later calls must be refused."""
 
 
+@runtime_checkable
+class HaltingSession(Protocol):
+    """A session that can be stopped from outside."""
+
+    def halt(self) -> None:
+        """Stop the chain for good."""
+
+
+@runtime_checkable
+class CountingSession(Protocol):
+    """A session that shows its counters, as one consistent view."""
+
+    def counters(self) -> tuple[object, ...]:
+        """Give (nano-dollars committed, reserved, steps, tool calls, retries, the stop's name or None)."""
+
+
 class Described(Protocol):
     """What every target says of itself; `real_time` says that its clock cannot be injected.
 

@@ -80,14 +80,20 @@ class Asked:
 
 
 class World:
-    """The surroundings of one run. `limits` are those to open the session with, their seconds in this world's time."""
+    """The surroundings of one run. `limits` are those to open the session with, their seconds in this world's time.
 
-    def __init__(self, limits: Limits, *, seed: int = 0, real_time: bool = False, log: Path | None = None) -> None:
+    hangs: a stub may never end, so a target that can leave calls behind has to be ready to.
+    """
+
+    def __init__(
+        self, limits: Limits, *, seed: int = 0, real_time: bool = False, log: Path | None = None, hangs: bool = True
+    ) -> None:
         self.real_time = real_time
         self.clock: Clock = SystemClock() if real_time else VirtualClock()
         self.random = Random(seed)  # noqa: S311 - chance must be replayable, not secret
         self.limits = _in_real_seconds(limits) if real_time else limits
         self.log = log
+        self.hangs = hangs
         self.ended_in = ""
         self.hung = threading.Event()
         self.news = threading.Event()

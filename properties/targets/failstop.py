@@ -87,7 +87,8 @@ class ContextSession:
         self._world = world
         self._numbers = numbers
         # A plain call cannot be left behind, so where there is a deadline every call gets a thread of its own.
-        self._isolate: Literal["thread"] | None = None if context.limits.max_seconds is None else "thread"
+        leaves_behind = world.hangs and context.limits.max_seconds is not None
+        self._isolate: Literal["thread"] | None = "thread" if leaves_behind else None
 
     def turn(self, fingerprint: str) -> None:
         """See Session."""
@@ -122,6 +123,16 @@ class ContextSession:
     def close(self) -> None:
         """See Session."""
         self._context.close()
+
+    def halt(self) -> None:
+        """See HaltingSession."""
+        self._context.halt("somebody stopped it")
+
+    def counters(self) -> tuple[object, ...]:
+        """See CountingSession."""
+        seen = self._context.snapshot()
+        counts = (seen.committed_nano, seen.reserved_nano, seen.steps, seen.tool_calls, seen.retries)
+        return (*counts, seen.stop)
 
     def _dispatch(self, work: Work) -> object:
         with refusals():

@@ -1,0 +1,1 @@
+"""Random programs on one object, each step compared with its reference."""

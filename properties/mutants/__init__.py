@@ -1,0 +1,1 @@
+"""Small wrong variants of the runtime, each named by its mistake, which the layers must catch."""

@@ -1,0 +1,139 @@
+"""Locks and events that take turns, and give threading's names to themselves while a schedule is run.
+
+A lock that a module took hold of before cannot be had any more: such a module is imported while they are in place.
+"""
+
+from __future__ import annotations
+
+import _thread
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from failstop.properties.schedules.turns import Deadlock, Turns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+
+
+class _Active:
+    """The schedule that is being run, for the locks."""
+
+    turns: Turns | None = None
+
+
+class TurnLock:
+    """A lock whose takers take turns; without a schedule it must be free when it is wanted."""
+
+    reentrant = False
+
+    def __init__(self) -> None:
+        self.owner: int | None = None
+        self.count = 0
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: ARG002 - see below
+        """See threading.Lock; a time-out is taken to pass only when nothing else can happen, so never here."""
+        me = _thread.get_ident()
+        if _Active.turns is not None:
+            _Active.turns.before_lock(lambda: not blocking or self._is_free_for(me))
+        if not self._is_free_for(me):
+            if not blocking:
+                return False
+            raise Deadlock("a lock is wanted outside of the schedule that holds it")
+        self.owner = me
+        self.count += 1
+        return True
+
+    def release(self) -> None:
+        """See threading.Lock."""
+        if self.count == 0:
+            raise RuntimeError("release unlocked lock")
+        self.count -= 1
+        if self.count == 0:
+            self.owner = None
+
+    def locked(self) -> bool:
+        """See threading.Lock."""
+        return self.count > 0
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+    def _is_free_for(self, ident: int) -> bool:
+        return self.count == 0 or (self.reentrant and self.owner == ident)
+
+    def _at_fork_reinit(self) -> None:
+        self.owner, self.count = None, 0
+
+
+class TurnRLock(TurnLock):
+    """The same for threading.RLock."""
+
+    reentrant = True
+
+    def _is_owned(self) -> bool:
+        return self.owner == _thread.get_ident()
+
+    def _release_save(self) -> tuple[int, int | None]:
+        saved = (self.count, self.owner)
+        self.count, self.owner = 0, None
+        return saved
+
+    def _acquire_restore(self, saved: tuple[int, int | None]) -> None:
+        self.acquire()
+        self.count, self.owner = saved
+
+
+class TurnEvent:
+    """The same for threading.Event, each of whose operations is one step."""
+
+    def __init__(self) -> None:
+        self._is_set = False
+
+    def is_set(self) -> bool:
+        """See threading.Event."""
+        return self._is_set
+
+    def set(self) -> None:
+        """See threading.Event."""
+        self._is_set = True
+
+    def clear(self) -> None:
+        """See threading.Event."""
+        self._is_set = False
+
+    def wait(self, timeout: float | None = None) -> bool:  # noqa: ARG002 - see below
+        """See threading.Event; it does not time out as long as anything else can happen."""
+        if _Active.turns is not None and not self._is_set:
+            _Active.turns.point(self.is_set)
+        return self._is_set
+
+
+@contextmanager
+def turn_locks() -> Iterator[None]:
+    """Let threading give out locks that take turns; those of conditions are made of them."""
+    names = {"Lock": TurnLock, "RLock": TurnRLock, "_allocate_lock": TurnLock, "Event": TurnEvent}
+    before = {name: getattr(threading, name) for name in names}
+    for name, lock in names.items():
+        setattr(threading, name, lock)
+    try:
+        yield
+    finally:
+        for name, lock in before.items():
+            setattr(threading, name, lock)
+
+
+@contextmanager
+def active(turns: Turns) -> Iterator[None]:
+    """Let the locks take turns by this schedule."""
+    before, _Active.turns = _Active.turns, turns
+    try:
+        yield
+    finally:
+        _Active.turns = before

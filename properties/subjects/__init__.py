@@ -1,0 +1,1 @@
+"""The objects under test: one protocol a module, with the moves that can be made on it."""
