@@ -6,6 +6,7 @@ the same future explains are continued once. What was cut short has shown nothin
 
 from __future__ import annotations
 
+import heapq
 import time
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -60,13 +61,14 @@ def explore(scenario: Scenario, target: AnyTarget, reach: Reach, *, exact: bool)
     """Search until a violation, the end, or the limits of the reach; raises NotOffered."""
     began = time.perf_counter()
     known: set[Hashable] = set()
-    waiting: list[Schedule] = [()]
+    waiting: list[_Waiting] = [_Waiting(0, 0, ())]
     schedules = 0
     while waiting:
         seconds = time.perf_counter() - began
         if schedules >= reach.schedules or seconds > reach.seconds:
             return Search(schedules, len(known), seconds, False, None)
-        run = _Run(scenario, target, waiting.pop(), known, reach, exact=exact)
+        given = heapq.heappop(waiting)
+        run = _Run(scenario, target, given.schedule, known, reach, exact=exact)
         schedules += 1
         try:
             run.go()
@@ -74,7 +76,8 @@ def explore(scenario: Scenario, target: AnyTarget, reach: Reach, *, exact: bool)
             return Search(schedules, len(known), time.perf_counter() - began, False, None, str(stuck))
         if run.violation is not None:
             return Search(schedules, len(known), time.perf_counter() - began, False, run.violation)
-        waiting += run.others
+        for switches, schedule in run.others:
+            heapq.heappush(waiting, _Waiting(given.switches + switches, len(schedule), schedule))
     return Search(schedules, len(known), time.perf_counter() - began, True, None)
 
 
@@ -85,6 +88,14 @@ def replay(
     run = _Run(scenario, target, schedule, None, Reach(traced=traced), exact=exact)
     run.go()
     return run.violation
+
+
+class _Waiting(NamedTuple):
+    """A schedule to be run; those that interrupt a thread least often come first, as people understand them best."""
+
+    switches: int
+    length: int
+    schedule: Schedule
 
 
 class _Run:
@@ -102,7 +113,7 @@ class _Run:
     ) -> None:
         lanes = len(scenario.programs) + 1
         self.violation: Violation | None = None
-        self.others: list[Schedule] = []
+        self.others: list[tuple[int, Schedule]] = []
         self._scenario = scenario
         self._target = target
         self._given = given
@@ -153,11 +164,11 @@ class _Run:
         else:
             chosen = me if me.ready else ready[0]
             if self._known is not None and self.violation is None:
-                self._branch(ready, chosen)
+                self._branch(me, ready, chosen)
         self._taken.append(chosen.number)
         return chosen
 
-    def _branch(self, ready: list[Thread], chosen: Thread) -> None:
+    def _branch(self, me: Thread, ready: list[Thread], chosen: Thread) -> None:
         assert self._known is not None  # noqa: S101 - the caller asked
         picture = Picture(self._turns, self._scenario.subject.ignored).of(self._instrument)
         key = (picture, self._explanations.key, chosen.number)
@@ -167,7 +178,8 @@ class _Run:
             return
         self._known.add(key)
         taken = tuple(self._taken)
-        self.others += [(*taken, thread.number) for thread in ready if thread is not chosen]
+        interrupted = int(me.ready)
+        self.others += [(interrupted, (*taken, thread.number)) for thread in ready if thread is not chosen]
 
 
 def _play(program: Sequence[object], instrument: Instrument, lane: Lane) -> None:

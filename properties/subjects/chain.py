@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from failstop.properties.references.ceilings import CeilingsReference
-from failstop.properties.references.chain import DONE, Admit, Advance, ChainReference, Close, Halt, Look, Settle
+from failstop.properties.references.ceilings import CeilingsReference, Counted
+from failstop.properties.references.chain import DONE, Admit, Advance, Chain, ChainReference, Close, Halt, Look, Settle
 from failstop.properties.subject import Lane, NotOffered
 from failstop.properties.subjects.still import StillClock
 from failstop.properties.target import CountingSession, DrivingTarget, HaltingSession, Refused, Reply, Work
@@ -78,7 +78,8 @@ class ChainSubject:
 
     def told(self, gap: Gap) -> str:
         """See Subject."""
-        return f"{gap.event} after {len(gap.states)} possible states: {next(iter(gap.states), None)}"
+        answer = getattr(gap.event, "answer", gap.event)
+        return f"thread {gap.event.lane + 1} was told {answer!r}, which nothing explains after {_told(gap.states)}"
 
     def reference(self, *, exact: bool) -> Reference:
         """See Subject."""
@@ -206,6 +207,20 @@ class _Attempts:
         """End with what the stub returned or raised."""
         self._lane.withdraw()
         self._lane.end(DONE)
+
+
+def _told(states: frozenset[Any]) -> str:
+    """Say what had happened, by one of the states that were possible."""
+    state = next(iter(states), None)
+    if isinstance(state, Counted):
+        seen = (state.spent, sum(held for _, held in state.held), state.steps, state.retries)
+    elif isinstance(state, Chain):
+        committed, reserved, steps, _, retries, _ = state.accounts[0][1].state
+        seen = (committed, reserved, steps, retries)
+    else:
+        return "what was told before"
+    spent, held, steps, retries = seen
+    return f"{steps} dispatches, {spent} nano-dollars spent and {held} held, {retries} retries"
 
 
 def _dollars(nano: int) -> Decimal:

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from failstop.properties.target import Refused, Reply
+from failstop.properties.targets.failstop_parts import CallGrant, FileLog, LoneBudget, LoneSteps, TenantQuota
 from failstop.runtime.agent.approval import REFUSALS, ApprovalRequest, Grant
 from failstop.runtime.agent.outcome import Outcome
 from failstop.runtime.agent.run_log import RunLog
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from failstop.properties.target import Session, Work
     from failstop.properties.world import World
+    from failstop.runtime.clock import Clock
     from failstop.runtime.limits import Limits
     from failstop.runtime.money import Amount
 
@@ -77,6 +79,26 @@ class FailstopTarget:
             path = world.log
             world.at_end(lambda: wait_until_settled(path))
         return ContextSession(context, world, itertools.count(1))
+
+    def quota(self, max_runs_per_hour: int | None, max_nano_per_day: int | None, clock: Clock) -> TenantQuota:
+        """See OffersQuota."""
+        return TenantQuota(max_runs_per_hour, max_nano_per_day, clock)
+
+    def grant(self, digest: str, expires_ns: int | None, clock: Clock) -> CallGrant:
+        """See OffersGrant."""
+        return CallGrant(digest, expires_ns, clock)
+
+    def audit(self, folder: Path) -> FileLog:
+        """See OffersAudit."""
+        return FileLog(folder)
+
+    def budget(self, limit_nano: int | None) -> LoneBudget:
+        """See OffersBudget."""
+        return LoneBudget(limit_nano)
+
+    def steps(self, max_steps: int | None) -> LoneSteps:
+        """See OffersSteps."""
+        return LoneSteps(max_steps)
 
 
 class ContextSession:
