@@ -16,11 +16,13 @@ from failstop.runtime.risk import RiskTier
 from failstop.runtime.stops import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
+    from pathlib import Path
 
     from failstop.planners.catalogue import Planner
     from failstop.properties.driver import Driver, Ending
     from failstop.properties.world import World
+    from failstop.runtime.clock import Clock
     from failstop.runtime.limits import Limits
     from failstop.runtime.money import Amount
 
@@ -99,8 +101,138 @@ class CountingSession(Protocol):
         """Give (nano-dollars committed, reserved, steps, tool calls, retries, the stop's name or None)."""
 
 
+class Run(Protocol):
+    """One started run of a tenant."""
+
+    def settle(self, cost_nano: int | None) -> bool:
+        """Charge nano-dollars, or all that it held; says whether this call ended the run."""
+
+    def release(self) -> bool:
+        """Give everything back; says whether this call ended the run."""
+
+
+class Quota(Protocol):
+    """One tenant's quota."""
+
+    def start(self, reserve_nano: int | None) -> Run:
+        """Start a run that costs at most so much, None: nobody knows; raises Refused("denied")."""
+
+    def used(self) -> tuple[int, int, int] | None:
+        """Give (runs this hour, nano-dollars spent this day, reserved), or None if it shows none."""
+
+
+@runtime_checkable
+class OffersQuota(Protocol):
+    """A target with a quota of runs an hour and nano-dollars a day, over UTC's hours and days; None: no limit."""
+
+    def quota(self, max_runs_per_hour: int | None, max_nano_per_day: int | None, clock: Clock) -> Quota:
+        """Make one for one tenant."""
+
+
+class Approval(Protocol):
+    """A person's approval of one call."""
+
+    def answer(self, approved: bool) -> str:
+        """Take a person's answer: "granted" if it was taken, else why not."""
+
+    def use(self, digest: str) -> str:
+        """Spend it on the call of this digest: "granted" if that may be dispatched, else why not."""
+
+    def pending(self) -> bool:
+        """Say whether it still waits for an answer."""
+
+
+@runtime_checkable
+class OffersGrant(Protocol):
+    """A target whose approvals can be had one by one."""
+
+    def grant(self, digest: str, expires_ns: int | None, clock: Clock) -> Approval:
+        """Ask for a yes to the call of this digest, which expires so many nanoseconds from now, None: never."""
+
+
+class Log(Protocol):
+    """An audit log."""
+
+    def append(self, kind: str, data: Mapping[str, object]) -> int | None:
+        """Put an event on record and give its number, if it has one; raises Refused("denied")."""
+
+    def read(self) -> Sequence[tuple[str, Mapping[str, object]]]:
+        """Read the events, as (kind, data); raises if what is there is not one whole chain."""
+
+    def close(self) -> None:
+        """Take no more events."""
+
+
+@runtime_checkable
+class OffersAudit(Protocol):
+    """A target with an audit log."""
+
+    def audit(self, folder: Path) -> Log:
+        """Begin one in an empty folder."""
+
+
+class Budget(Protocol):
+    """A budget that stands alone; a permit is what `check` gave."""
+
+    def spend(self, nano: int) -> bool:
+        """Commit nano-dollars if they fit."""
+
+    def check(self, reserve_nano: int | None) -> object:
+        """Hold what a call may cost at most, None: nobody knows; raises Refused("denied")."""
+
+    def release(self, permit: object) -> None:
+        """Give a hold back."""
+
+    def report(self, permit: object, cost_nano: int | None) -> None:
+        """Settle a hold at its cost, None: nobody knows."""
+
+    def reset(self) -> None:
+        """Begin anew."""
+
+    def counters(self) -> tuple[int, int, int, bool] | None:
+        """Give (nano-dollars spent, reserved, calls, whether it is shut), or None if it shows none."""
+
+
+@runtime_checkable
+class OffersBudget(Protocol):
+    """A target with a budget outside of chains."""
+
+    def budget(self, limit_nano: int | None) -> Budget:
+        """Make one."""
+
+
+class Steps(Protocol):
+    """A step guard that stands alone; a permit is what `check` gave."""
+
+    def step(self, result: str | None) -> bool:
+        """Take one step and keep the result."""
+
+    def check(self) -> object:
+        """Take the step of a call; raises Refused("denied")."""
+
+    def release(self, permit: object) -> None:
+        """Give a step back."""
+
+    def reset(self) -> None:
+        """Begin anew."""
+
+    def counters(self) -> tuple[int, object] | None:
+        """Give (steps taken, the newest result), or None if it shows none."""
+
+
+@runtime_checkable
+class OffersSteps(Protocol):
+    """A target with a step guard outside of chains."""
+
+    def steps(self, max_steps: int | None) -> Steps:
+        """Make one."""
+
+
 class Described(Protocol):
     """What every target says of itself; `real_time` says that its clock cannot be injected.
+
+    A target that does to the letter what the references of this package do has an `exact` that is True; others are
+    only held to their ceilings.
 
     `promises` maps a promise's name to where the runtime's own documentation makes it, in a few words. A target may
     have `not_offered` besides: the same for what it does not promise, with the reason.

@@ -37,5 +37,5 @@ def _named(attribute: str) -> dict[str, Scenario]:
 
 def _modules() -> list[pkgutil.ModuleInfo]:
     return [
-        found for found in pkgutil.iter_modules(scenarios.__path__) if not found.ispkg and found.name != "catalogue"
+        found for found in pkgutil.iter_modules(scenarios.__path__) if not found.ispkg and found.name not in {"catalogue", "tests"}
     ]

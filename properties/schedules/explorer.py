@@ -118,6 +118,7 @@ class _Run:
         self._target = target
         self._given = given
         self._known = known
+        self._exact = exact
         self._merge = reach.merge
         self._taken: list[int] = []
         self._history: list[Event] = []
@@ -137,7 +138,8 @@ class _Run:
             try:
                 with active(turns):
                     turns.run(works)
-                self._instrument.look(Lane(len(works), self._note))
+                if self._exact:
+                    self._instrument.look(Lane(len(works), self._note))
             except Deadlock as deadlock:
                 self._found(f"{deadlock}: {', '.join(_where(thread) for thread in turns.threads if not thread.ended)}")
             finally:

@@ -64,6 +64,7 @@ class FailstopTarget:
     name = "failstop"
     promises = PROMISES
     real_time = False
+    exact = True
 
     def versions(self) -> dict[str, str]:
         """See Target; the version of failstop itself is on every record."""
