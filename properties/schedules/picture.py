@@ -16,16 +16,24 @@ import weakref
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from failstop.properties.outside import Outside
 from failstop.properties.schedules.locks import TurnLock
 from failstop.properties.schedules.turns import Thread, Turns
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Callable, Hashable, Iterator
 
 _unknown = itertools.count()
 _PLAIN = (type(None), bool, int, float, str, bytes, Decimal)
 _BY_NAME = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type, types.CodeType)
 _COUNTERS = (itertools.count,)
+_STANDS_FOR: tuple[tuple[type, Callable[[Any], object]], ...] = (
+    (types.CellType, lambda cell: cell.cell_contents),
+    (contextvars.Token, lambda token: token.old_value),
+    (weakref.ref, lambda reference: reference()),
+    (Outside, lambda outside: outside.content()),
+)
+"""Types that decide by nothing but what they lead to."""
 
 
 class Picture:
@@ -79,18 +87,15 @@ class Picture:
             return (value.count, self._numbers.get(value.owner or 0, value.owner))
         if isinstance(value, types.MethodType):
             return (value.__func__.__qualname__, self._seen(value.__self__))
-        if isinstance(value, types.CellType):
-            return self._seen(value.cell_contents)
         if isinstance(value, dict):
             return tuple((self._seen(key), self._seen(each)) for key, each in value.items())
         if isinstance(value, tuple | list | collections.deque):
             return tuple(self._seen(each) for each in value)
         if isinstance(value, set | frozenset | weakref.WeakSet):
             return tuple(sorted((self._seen(each) for each in value), key=repr))
-        if isinstance(value, contextvars.Token):
-            return self._seen(value.old_value)
-        if isinstance(value, weakref.ref):
-            return self._seen(value())
+        for kind, inside in _STANDS_FOR:
+            if isinstance(value, kind):
+                return self._seen(inside(value))
         attributes = dict(_attributes(value))
         if not attributes and not hasattr(value, "__dict__"):
             return ("unknown", next(_unknown))
