@@ -6,11 +6,10 @@ beyond a ceiling that they promise.
 
 from __future__ import annotations
 
-import platform
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from failstop.properties.evidence import HOLDS, INCONCLUSIVE, NOT_OFFERED, VIOLATED, Record
+from failstop.properties.evidence import HOLDS, INCONCLUSIVE, NOT_OFFERED, VIOLATED
+from failstop.properties.finding import is_exact, not_promised, record
 from failstop.properties.linearizable import End
 from failstop.properties.scenarios import catalogue
 from failstop.properties.schedules.explorer import Reach, Search, Violation, explore, replay
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Literal
 
+    from failstop.properties.evidence import Record
     from failstop.properties.scenario import Scenario
     from failstop.properties.schedules.explorer import Schedule
     from failstop.properties.target import AnyTarget
@@ -50,29 +50,25 @@ def shown_again(target: AnyTarget, scenario: Scenario, schedule: Schedule) -> Vi
     return replay(scenario, target, schedule, exact=is_exact(target))
 
 
-def is_exact(target: AnyTarget) -> bool:
-    """Say whether a target promises the reference to the letter."""
-    return getattr(target, "exact", False) is True
-
-
 def _checked(scenario: Scenario, target: AnyTarget, named: str, reach: Reach) -> Record:
-    missing = [promise for promise in scenario.promises if promise not in target.promises]
-    if missing:
-        reasons = getattr(target, "not_offered", {})
-        return _record(scenario, target, NOT_OFFERED, reasons.get(missing[0], f"it does not promise {missing[0]}"))
+    reason = not_promised(scenario, target)
+    if reason is not None:
+        return record(scenario, target, "schedules", NOT_OFFERED, reason)
     try:
         search = explore(scenario, target, reach, exact=is_exact(target))
-    except NotOffered as reason:
-        return _record(scenario, target, NOT_OFFERED, str(reason))
+    except NotOffered as missing:
+        return record(scenario, target, "schedules", NOT_OFFERED, str(missing))
     except Exception as error:  # noqa: BLE001 - whatever a target or its adapter raises, nothing was shown
-        return _record(scenario, target, INCONCLUSIVE, f"it could not be played: {type(error).__name__}: {error}")
+        return record(
+            scenario, target, "schedules", INCONCLUSIVE, f"it could not be played: {type(error).__name__}: {error}"
+        )
     effort = _effort(scenario, search)
     if search.violation is not None:
         return _violated(scenario, target, named, search.violation, effort)
     if not search.finished or search.schedules < 2:  # noqa: PLR2004 - one schedule is no search
-        return _record(scenario, target, INCONCLUSIVE, _unfinished(search), effort)
+        return record(scenario, target, "schedules", INCONCLUSIVE, _unfinished(search), effort)
     told = f"all {search.schedules} schedules of {len(scenario.programs)} threads can be explained"
-    return _record(scenario, target, HOLDS, told, effort)
+    return record(scenario, target, "schedules", HOLDS, told, effort)
 
 
 def _violated(
@@ -83,9 +79,11 @@ def _violated(
     dispatched = sum(isinstance(event, End) and event.answer == "admitted" for event in violation.history)
     told = f"{violation.told}; {dispatched} dispatched in all"
     if again < REPLAYS:
-        return _record(scenario, target, INCONCLUSIVE, f"{told}; shown again only {again} times of {REPLAYS}", effort)
+        return record(
+            scenario, target, "schedules", INCONCLUSIVE, f"{told}; shown again only {again} times of {REPLAYS}", effort
+        )
     command = f"failstop replay {spelled(named, scenario.name, violation.schedule)}"
-    return _record(scenario, target, VIOLATED, told, effort, command)
+    return record(scenario, target, "schedules", VIOLATED, told, effort, command)
 
 
 def _unfinished(search: Search) -> str:
@@ -102,28 +100,3 @@ def _effort(scenario: Scenario, search: Search) -> dict[str, int | float]:
         "states": search.states,
         "seconds": round(search.seconds, 3),
     }
-
-
-def _record(
-    scenario: Scenario,
-    target: AnyTarget,
-    verdict: str,
-    detail: str,
-    effort: Mapping[str, int | float] | None = None,
-    command: str | None = None,
-) -> Record:
-    about = {"tries": scenario.tells}
-    if verdict == VIOLATED:
-        about["promised"] = "; ".join(target.promises[promise] for promise in scenario.promises)
-    return Record(
-        guarantee=scenario.guarantee,
-        target=target.name,
-        layer="schedules",
-        subject=scenario.name,
-        verdict=verdict,
-        detail=detail,
-        effort=effort or {},
-        replay=command,
-        versions={"failstop": version("failstop"), "python": platform.python_version(), **target.versions()},
-        about=about,
-    )
