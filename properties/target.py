@@ -101,6 +101,14 @@ class CountingSession(Protocol):
         """Give (nano-dollars committed, reserved, steps, tool calls, retries, the stop's name or None)."""
 
 
+@runtime_checkable
+class NarrowingSession(Protocol):
+    """A session whose children can have limits of their own."""
+
+    def narrower(self, limits: Limits) -> Session:
+        """Open a child that draws on the same ceilings and on these; may raise Refused."""
+
+
 class Run(Protocol):
     """One started run of a tenant."""
 

@@ -92,7 +92,12 @@ class Advance(NamedTuple):
 
 
 class Look(NamedTuple):
-    """Somebody looks at the counters of the root: (committed, reserved, steps, tool_calls, retries, stop or None)."""
+    """Somebody looks at the counters that a context draws on.
+
+    They are (committed, reserved, steps, tool_calls, retries, stop or None), the stop being the highest above it.
+    """
+
+    context: str = ""
 
 
 ChainAction: TypeAlias = Admit | Settle | Close | Halt | Advance | Look
@@ -149,15 +154,15 @@ class ChainReference:
                 accounts[name] = account._replace(state=stop(account.state, HALTED))
                 yield state._replace(accounts=tuple(accounts.items())), DONE
             case Advance():
-                yield state._replace(now=state.now + action.duration_ns), DONE
+                yield _advanced(state, action.duration_ns), DONE
             case Look():
-                yield state, self.counters(state)
+                yield state, self.counters(state, action.context)
 
-    def counters(self, state: Chain) -> tuple[object, ...]:
-        """Give what an observer sees of the root."""
-        root = state.accounts[0][1]
-        halt = root.state[5]
-        return (*root.state[:5], None if halt == ADMITTED else TOLD[halt])
+    def counters(self, state: Chain, context: str = "") -> tuple[object, ...]:
+        """Give what an observer of a context sees."""
+        path = [account.state for name, account in state.accounts if _path(context, name)]
+        halt = next((each[5] for each in path if each[5] != ADMITTED), ADMITTED)
+        return (*path[-1][:5], None if halt == ADMITTED else TOLD[halt])
 
     def _admitted(self, state: Chain, action: Admit) -> Iterator[tuple[Chain, str]]:
         path = [(name, account) for name, account in state.accounts if _path(action.context, name)]
@@ -210,6 +215,18 @@ def _asked(
             verdict, decider, code = combined, name, state[5]
         after[name] = state
     return verdict, decider, code, after
+
+
+def _advanced(state: Chain, duration_ns: int) -> Chain:
+    """Let time pass; an alarm at its deadline stops what is not closed, even if nobody asks."""
+    now = state.now + duration_ns
+    accounts = tuple(
+        (name, account._replace(state=stop(account.state, TIME)))
+        if 0 <= account.bounds[4] <= now and name not in state.closed
+        else (name, account)
+        for name, account in state.accounts
+    )
+    return state._replace(accounts=accounts, now=now)
 
 
 def _lane(call: str) -> str:

@@ -11,7 +11,15 @@ from failstop.properties.references.ceilings import CeilingsReference, Counted
 from failstop.properties.references.chain import DONE, Admit, Advance, Chain, ChainReference, Close, Halt, Look, Settle
 from failstop.properties.subject import Lane, NotOffered
 from failstop.properties.subjects.still import StillClock
-from failstop.properties.target import CountingSession, DrivingTarget, HaltingSession, Refused, Reply, Work
+from failstop.properties.target import (
+    CountingSession,
+    DrivingTarget,
+    HaltingSession,
+    NarrowingSession,
+    Refused,
+    Reply,
+    Work,
+)
 from failstop.properties.world import World
 from failstop.runtime.chain.graph import ExecutionGraph
 from failstop.runtime.cores.ledger import NO_ESTIMATE
@@ -69,10 +77,14 @@ ChainMove: TypeAlias = "Call | CloseIt | HaltIt | LetPass"
 
 @dataclass(frozen=True, slots=True)
 class ChainSubject:
-    """A root under limits, with as many children, named "/1", "/2", that share them."""
+    """A root under limits, with as many children, named "/1", "/2", that share them.
+
+    narrower: further contexts by their paths, such as "/3" or "/1/1", each after its parent, with limits of their own.
+    """
 
     limits: Limits
     children: int = 0
+    narrower: tuple[tuple[str, Limits], ...] = ()
     name: str = "chain"
     ignored: tuple[type, ...] = (ExecutionGraph, World, Lane)
 
@@ -83,8 +95,10 @@ class ChainSubject:
 
     def reference(self, *, exact: bool) -> Reference:
         """See Subject."""
-        names = tuple((f"/{number + 1}", None) for number in range(self.children))
-        return cast("Reference", ChainReference(self.limits, names) if exact else CeilingsReference(self.limits))
+        if not exact:
+            return cast("Reference", CeilingsReference(self.limits))
+        sharing = tuple((f"/{number + 1}", None) for number in range(self.children))
+        return cast("Reference", ChainReference(self.limits, (*sharing, *self.narrower)))
 
     def open(self, target: AnyTarget) -> ChainInstrument:
         """See Subject."""
@@ -95,15 +109,21 @@ class ChainSubject:
             world.clock = StillClock()
         root = target.open(world.limits, world)
         world.begin()
-        children = {f"/{number + 1}": root.child() for number in range(self.children)}
-        return ChainInstrument({"": root, **children}, world)
+        sessions = {"": root, **{f"/{number + 1}": root.child() for number in range(self.children)}}
+        for name, limits in self.narrower:
+            parent = sessions[name.rpartition("/")[0]]
+            if not isinstance(parent, NarrowingSession):
+                raise NotOffered("its children cannot have limits of their own")
+            sessions[name] = parent.narrower(limits)
+        return ChainInstrument(sessions, world, ("", *(name for name, _ in self.narrower)))
 
 
 class ChainInstrument:
-    """The sessions of one chain, by name."""
+    """The sessions of one chain, by name; limited: those with limits of their own, which can be looked at."""
 
-    def __init__(self, sessions: dict[str, Session], world: World) -> None:
+    def __init__(self, sessions: dict[str, Session], world: World, limited: tuple[str, ...] = ("",)) -> None:
         self.sessions = sessions
+        self._limited = limited
         self._world = world
         self._numbers: dict[int, itertools.count[int]] = {}
 
@@ -132,10 +152,11 @@ class ChainInstrument:
 
     def look(self, lane: Lane) -> None:
         """See Instrument."""
-        root = self.sessions[""]
-        if isinstance(root, CountingSession):
-            lane.begin(Look())
-            lane.end(root.counters())
+        for name in self._limited:
+            session = self.sessions[name]
+            if isinstance(session, CountingSession):
+                lane.begin(Look(name))
+                lane.end(session.counters())
 
     def close(self) -> None:
         """See Instrument."""

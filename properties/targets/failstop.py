@@ -134,6 +134,11 @@ class ContextSession:
         with refusals():
             return ContextSession(self._context.create_child(), self._world, self._numbers)
 
+    def narrower(self, limits: Limits) -> Session:
+        """See NarrowingSession."""
+        with refusals():
+            return ContextSession(self._context.create_child(limits), self._world, self._numbers)
+
     def approve(self, request: object) -> object:
         """See Session."""
         grant, work = cast("tuple[Grant, Work]", request)
