@@ -27,11 +27,12 @@ class Check(NamedTuple):
 
 def of_scenarios(layer: Literal["schedules", "stress"], depth: Depth, only: Sequence[str] = ()) -> Check:
     """Give a layer that plays scenarios; only: these, by their names."""
-    chosen = [each for name, each in scenarios(depth).items() if not only or name in only]
+    chosen = [each for name, each in scenarios(layer, depth).items() if not only or name in only]
     check = check_schedules if layer == "schedules" else check_stress
     return Check([each.name for each in chosen], lambda target, named: check(target, named, chosen, depth))
 
 
-def scenarios(depth: Depth) -> Mapping[str, Scenario]:
-    """Give the scenarios of a depth by name; deep has those of quick too."""
-    return catalogue.every() if depth == "deep" else catalogue.quick()
+def scenarios(layer: Literal["schedules", "stress"], depth: Depth) -> Mapping[str, Scenario]:
+    """Give the scenarios of a layer by name; deep has those of quick too, stress the crowds that cannot be searched."""
+    crowds = catalogue.crowds() if layer == "stress" else {}
+    return {**catalogue.quick(), **(catalogue.deep() if depth == "deep" else {}), **crowds}

@@ -11,6 +11,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from failstop.properties.evidence import HOLDS, INCONCLUSIVE, NOT_OFFERED, VIOLATED
@@ -34,8 +35,10 @@ HISTORIES = {"quick": 100, "deep": 5000}
 SECONDS = {"quick": 1.0, "deep": 60.0}
 """How long one scenario is played at most."""
 
+_FEW = 30
+"""Histories below which nothing was tried in earnest."""
+
 _SWITCH_S = 1e-6
-_TWICE = 2
 _SEARCH_S = 20.0
 _ANSWER_S = 10.0
 
@@ -43,7 +46,7 @@ _ANSWER_S = 10.0
 def check_stress(
     target: AnyTarget, named: str, scenarios: Sequence[Scenario], depth: Literal["quick", "deep"]
 ) -> Iterator[Record]:
-    """Play each scenario again and again, every program by two threads; named: how the user named the target."""
+    """Play each scenario again and again; named: how the user named the target."""
     for scenario in scenarios:
         yield _checked(scenario, target, named, depth)
 
@@ -54,7 +57,7 @@ def _checked(scenario: Scenario, target: AnyTarget, named: str, depth: Literal["
         return record(scenario, target, "stress", NOT_OFFERED, reason)
     began = time.perf_counter()
     histories = 0
-    programs = scenario.programs * _TWICE
+    programs = scenario.programs
     try:
         with _threads(len(programs)) as together:
             while histories < HISTORIES[depth] and time.perf_counter() - began < SECONDS[depth]:
@@ -69,7 +72,7 @@ def _checked(scenario: Scenario, target: AnyTarget, named: str, depth: Literal["
         return record(scenario, target, "stress", INCONCLUSIVE, told)
     effort = {"threads": len(programs), "histories": histories, "seconds": round(time.perf_counter() - began, 3)}
     told = f"{histories} histories of {len(programs)} threads can be explained"
-    return record(scenario, target, "stress", HOLDS, told, effort)
+    return record(scenario, target, "stress", HOLDS if histories >= _FEW else INCONCLUSIVE, told, effort)
 
 
 def _played(
@@ -83,18 +86,23 @@ def _played(
     instrument = scenario.subject.open(target)
 
     def work(number: int, program: Sequence[object]) -> None:
-        lane = Lane(number, history.append)
+        lane = Lane(number, history.append, _yield)
         for move in program:
             instrument.play(move, lane)
 
     try:
-        together([lambda number=number, each=each: work(number, each) for number, each in enumerate(programs)])
+        together([partial(work, number, each) for number, each in enumerate(programs)])
         if exact:
             instrument.look(Lane(len(programs), history.append))
     finally:
         instrument.close()
     gap = first_gap(scenario.subject.reference(exact=exact), history, len(programs) + 1)
     return None if gap is None else scenario.subject.told(gap)
+
+
+def _yield() -> None:
+    """Offer the processor to another thread."""
+    time.sleep(0)
 
 
 def _violated(scenario: Scenario, target: AnyTarget, named: str, told: str, histories: int) -> Record:
@@ -118,10 +126,12 @@ def _threads(count: int) -> Iterator[Callable[[Sequence[Callable[[], None]]], No
         start.wait(_ANSWER_S)
         work()
 
+    def together(works: Sequence[Callable[[], None]]) -> None:
+        for future in [pool.submit(begun, each) for each in works]:
+            future.result(_ANSWER_S)
+
     with ThreadPoolExecutor(count) as pool:
         try:
-            yield lambda works: [future.result(_ANSWER_S) for future in [pool.submit(begun, each) for each in works]][
-                -1
-            ]
+            yield together
         finally:
             sys.setswitchinterval(before)

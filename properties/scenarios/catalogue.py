@@ -24,9 +24,14 @@ def deep() -> Mapping[str, Scenario]:
     return _named("DEEP")
 
 
+def crowds() -> Mapping[str, Scenario]:
+    """Give those of too many threads for a search, for the stress layer."""
+    return _named("CROWDS")
+
+
 def every() -> Mapping[str, Scenario]:
     """Give all."""
-    return {**quick(), **deep()}
+    return {**quick(), **deep(), **crowds()}
 
 
 def _named(attribute: str) -> dict[str, Scenario]:
@@ -37,5 +42,7 @@ def _named(attribute: str) -> dict[str, Scenario]:
 
 def _modules() -> list[pkgutil.ModuleInfo]:
     return [
-        found for found in pkgutil.iter_modules(scenarios.__path__) if not found.ispkg and found.name not in {"catalogue", "tests"}
+        found
+        for found in pkgutil.iter_modules(scenarios.__path__)
+        if not found.ispkg and found.name not in {"catalogue", "tests"}
     ]

@@ -160,3 +160,38 @@ DEEP = (
         ((Call(fails=1, retries=1),),) * 3,
     ),
 )
+
+CROWDS = (
+    Scenario(
+        "crowd-at-the-last-steps",
+        "Eight threads ask for five steps",
+        "G2",
+        ("steps_parallel",),
+        ChainSubject(Limits(max_steps=5)),
+        ((_FREE,),) * 8,
+    ),
+    Scenario(
+        "crowd-at-the-last-cents",
+        "Eight threads, money for three at a time",
+        "G1",
+        ("cost_parallel",),
+        ChainSubject(Limits(max_cost_usd="0.00000002")),
+        ((Call(reserve=6, cost=4),),) * 8,
+    ),
+    Scenario(
+        "crowd-at-the-last-retries",
+        "Six threads whose calls fail, three retries",
+        "G3",
+        ("retries",),
+        ChainSubject(Limits(max_retries=3)),
+        ((Call(fails=1, retries=1),),) * 6,
+    ),
+    Scenario(
+        "crowd-at-a-halt",
+        "Six threads call on while one halts the chain",
+        "halt",
+        ("halt",),
+        ChainSubject(Limits(max_steps=100)),
+        (*((_FREE, _FREE),) * 6, (HaltIt(),)),
+    ),
+)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from failstop.properties.evidence import HOLDS, INCONCLUSIVE, NOT_OFFERED, VIOLATED
 from failstop.properties.finding import is_exact, not_promised, record
 from failstop.properties.linearizable import End
-from failstop.properties.scenarios import catalogue
 from failstop.properties.schedules.explorer import Reach, Search, Violation, explore, replay
 from failstop.properties.schedules.token import spelled
 from failstop.properties.subject import NotOffered
@@ -30,11 +29,6 @@ SECONDS: Mapping[str, float] = {"quick": 5.0, "deep": 300.0}
 
 REPLAYS = 10
 """How often a violation must come again before it is told."""
-
-
-def wanted(depth: Literal["quick", "deep"]) -> list[Scenario]:
-    """Give the scenarios of a depth; deep has those of quick too."""
-    return list((catalogue.every() if depth == "deep" else catalogue.quick()).values())
 
 
 def check_schedules(
