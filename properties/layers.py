@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from failstop.properties.scenarios import catalogue
@@ -17,6 +18,12 @@ if TYPE_CHECKING:
 
 Depth: TypeAlias = Literal["quick", "deep"]
 
+LAYERS = ("machines", "schedules", "stress")
+"""The layers besides the planners."""
+
+DATABASE = Path(".hypothesis/failstop")
+"""Where the machines keep what they found, to try it first the next time."""
+
 
 class Check(NamedTuple):
     """The subjects of one layer, in order, and what makes their records, in the same order."""
@@ -25,14 +32,32 @@ class Check(NamedTuple):
     records: Callable[[AnyTarget, str], Iterator[Record]]
 
 
-def of_scenarios(layer: Literal["schedules", "stress"], depth: Depth, only: Sequence[str] = ()) -> Check:
-    """Give a layer that plays scenarios; only: these, by their names."""
-    chosen = [each for name, each in scenarios(layer, depth).items() if not only or name in only]
+def check_of(layer: str, depth: Depth, only: Sequence[str] = ()) -> Check:
+    """Give a layer; only: these subjects, by their names. Raises ModuleNotFoundError where hypothesis is missing."""
+    if layer == "machines":
+        return _machines(depth, only)
+    chosen = [each for name, each in _scenarios(layer, depth).items() if not only or name in only]
     check = check_schedules if layer == "schedules" else check_stress
     return Check([each.name for each in chosen], lambda target, named: check(target, named, chosen, depth))
 
 
-def scenarios(layer: Literal["schedules", "stress"], depth: Depth) -> Mapping[str, Scenario]:
-    """Give the scenarios of a layer by name; deep has those of quick too, stress the crowds that cannot be searched."""
+def subjects_of(layer: str) -> list[str]:
+    """Name everything that a layer can play, at any depth."""
+    return list(check_of(layer, "deep").subjects)
+
+
+def _machines(depth: Depth, only: Sequence[str]) -> Check:
+    from failstop.properties.machines.check import check_machines  # noqa: PLC0415 - the other layers need no hypothesis
+    from failstop.properties.machines.moves import MACHINES  # noqa: PLC0415
+
+    chosen = [each for name, each in MACHINES.items() if not only or name in only]
+    return Check(
+        [each.name for each in chosen],
+        lambda target, named: check_machines(target, named, depth, DATABASE, chosen),
+    )
+
+
+def _scenarios(layer: str, depth: Depth) -> Mapping[str, Scenario]:
+    """Deep has those of quick too, and stress the crowds, which cannot be searched."""
     crowds = catalogue.crowds() if layer == "stress" else {}
     return {**catalogue.quick(), **(catalogue.deep() if depth == "deep" else {}), **crowds}

@@ -34,7 +34,7 @@ def print_check(console: Console, records: Sequence[Record], where: str) -> None
         console.print(_table(records))
     for record in records:
         if record.verdict in {VIOLATED, INCONCLUSIVE}:
-            _print_finding(console, record)
+            print_finding(console, record)
     console.print(f"\n{where}", highlight=False, soft_wrap=True)
     console.print(summary(records), highlight=False, soft_wrap=True)
 
@@ -73,7 +73,7 @@ def summary(records: Sequence[Record]) -> str:
     order = (HOLDS, VIOLATED, INCONCLUSIVE, NOT_OFFERED)
     shown = [verdict for verdict in order if counts[verdict] or verdict in _ALWAYS]
     told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in shown)
-    targets = ", ".join(dict.fromkeys(_named(record) for record in records))
+    targets = ", ".join(dict.fromkeys(target_of(record) for record in records))
     judged = "" if any(record.verdict != NOT_OFFERED for record in records) else "; nothing was judged"
     return f"{targets}: {many(len(records), 'planner')}, {told}{judged}"
 
@@ -160,7 +160,8 @@ def _name_and_purpose(name: str, purpose: str) -> Text:
     return Text.assemble((name, "bold"), f"\n{purpose}", overflow="fold")
 
 
-def _print_finding(console: Console, record: Record) -> None:
+def print_finding(console: Console, record: Record) -> None:
+    """Print what was found wrong or left open, where it was promised, and the command that shows it again."""
     colour = COLOURS[record.verdict]
     console.print(
         f"\n[{colour}]{record.verdict}[/] {escape(record.subject)} ({record.guarantee}): {escape(record.detail)}"
@@ -172,6 +173,7 @@ def _print_finding(console: Console, record: Record) -> None:
         console.print(f"  {escape(record.replay)}", soft_wrap=True, highlight=False)
 
 
-def _named(record: Record) -> str:
+def target_of(record: Record) -> str:
+    """Name the target of a record, with its version if that is on record."""
     version = record.versions.get(record.target)
     return f"{record.target} {version}" if version else record.target

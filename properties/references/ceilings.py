@@ -16,6 +16,21 @@ if TYPE_CHECKING:
     from failstop.runtime.limits import Limits
 
 
+class AnyStop:
+    """An answer that is equal to the name of every stop, so that one explanation stands for all of them."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return other in STOPS or isinstance(other, AnyStop)
+
+    def __hash__(self) -> int:
+        return hash(AnyStop)
+
+
+ANY_STOP = AnyStop()
+
+
 class Counted(NamedTuple):
     """What a witness counts: nano-dollars spent and estimated in flight, dispatches; and what was told to stop."""
 
@@ -42,7 +57,7 @@ class CeilingsReference:
             case Admit():
                 if self._fits(state, action):
                     yield _with(state, action), "admitted"
-                yield from ((state, told) for told in STOPS)
+                yield state, ANY_STOP
             case Settle():
                 held = next(each for each in state.held if each[0] == action.call)
                 cost = held[1] if action.cost is None else action.cost

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 try:
     import typer
@@ -21,11 +21,13 @@ except ModuleNotFoundError as missing:
     sys.stderr.write(f"the command line needs the package {missing.name}; pip install 'failstop[cli]'\n")
     raise SystemExit(2) from None
 
+from failstop.layering import check_layer, replay_word
 from failstop.planners import catalogue
 from failstop.planners.toolset import MISBEHAVIOURS
 from failstop.properties import evidence, run_audit
 from failstop.properties.check import Variation, check
 from failstop.properties.driver import last_line
+from failstop.properties.layers import LAYERS
 from failstop.properties.targets import TARGETS, UnknownTarget, load
 from failstop.proving import prove
 from failstop.reports import console as report
@@ -53,6 +55,13 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 Planners = Annotated[str | None, typer.Option("--planners", metavar="MODULE", help="Load planners of yours.")]
 Pin = Annotated[
     str | None, typer.Option(metavar="HASH", help="The hash of an event known to be written: was anything cut off?")
+]
+Layer = Annotated[
+    list[str] | None,
+    typer.Option("--layer", help=f"chaos (the planners), {', '.join(LAYERS)}; may be given several times."),
+]
+DepthOption = Annotated[
+    Literal["quick", "deep"], typer.Option("--depth", help="How far machines, schedules and stress go.")
 ]
 LogFile = Annotated[
     Path,
@@ -84,12 +93,43 @@ def check_command(
         str | None, typer.Option(metavar="MISBEHAVIOUR", help=f"Make every tool misbehave: {', '.join(MISBEHAVIOURS)}.")
     ] = None,
     seed: Annotated[int, typer.Option(help="The seed of chance, where there is chance.")] = 0,
+    layer: Layer = None,
+    depth: DepthOption = "quick",
+    scenario: Annotated[
+        list[str] | None,
+        typer.Option("--scenario", metavar="NAME", help="Only this scenario or machine of the layers."),
+    ] = None,
     as_json: Json = False,
     folder: Evidence = Path("evidence"),
 ) -> None:
-    """Play the planners against TARGET and say which promises held; exit code 3: something was inconclusive."""
+    """Play the planners, or other layers, against TARGET and say which promises held; 3: something was inconclusive."""
+    chosen_layers = layer or ["chaos"]
+    for name in chosen_layers:
+        must_be_known("--layer", name, ("chaos", *LAYERS))
     runtime = _target(target)
-    chosen = _chosen(_known_planners(planners), planner or [])
+    records: list[evidence.Record] = []
+    if "chaos" in chosen_layers:
+        records += _play(runtime, target, planner or [], planners, tools, seed, folder, quiet=as_json)
+    for name in dict.fromkeys(each for each in chosen_layers if each != "chaos"):
+        file = folder / f"{name}-{_file_name(runtime.name)}.json"
+        records += check_layer(name, runtime, target, depth, scenario or [], file, quiet=as_json)
+    if as_json:
+        say_json(evidence.document(records))
+    raise typer.Exit(EXIT_CODES[evidence.worst(record.verdict for record in records)])
+
+
+def _play(
+    runtime: AnyTarget,
+    target: str,
+    planner: Sequence[str],
+    planners: str | None,
+    tools: str | None,
+    seed: int,
+    folder: Path,
+    *,
+    quiet: bool,
+) -> list[evidence.Record]:
+    chosen = _chosen(_known_planners(planners), planner)
     if tools is not None:
         must_be_known("--tools", tools, MISBEHAVIOURS)
     variation = Variation(seed, tools, planners, target)
@@ -100,11 +140,9 @@ def check_command(
     # What was not played this time is kept; all that the same command once found about planners now gone is not.
     kept = [each for each in written(file) if planner or each.about.get("tools") != tools]
     evidence.write(file, evidence.merged(kept, records))
-    if as_json:
-        say_json(evidence.document(records))
-    else:
+    if not quiet:
         say(lambda: report.print_check(Console(), records, f"seed {seed}, evidence in {folder}"))
-    raise typer.Exit(EXIT_CODES[evidence.worst(record.verdict for record in records)])
+    return records
 
 
 app.command("prove")(prove)
@@ -121,9 +159,22 @@ def planners_command(planners: Planners = None, as_json: Json = False) -> None:
 
 
 @app.command("replay")
-def replay_command(log: LogFile, pin: Pin = None, as_json: Json = False) -> None:
-    """Rebuild a run from its log alone: no planner, no model and no tool is run."""
-    record = run_audit.retell(log, pin)
+def replay_command(
+    log: Annotated[
+        str, typer.Argument(metavar="RUN.jsonl|TOKEN", help="The audit log of a run, or what a finding is told by.")
+    ],
+    pin: Pin = None,
+    as_json: Json = False,
+) -> None:
+    """Rebuild a run from its log alone, without a planner or a model; or show a finding again, exit code 1 if it is."""
+    if log.startswith(("schedules/", "machines/")):
+        comes_again, told = replay_word(log, _target)
+        typer.echo(told)
+        raise typer.Exit(1 if comes_again else 0)
+    file = Path(log)
+    if not file.is_file():
+        refuse("RUN.jsonl", f"{log!r} does not exist, or is no file; a token begins with schedules/ or machines/")
+    record = run_audit.retell(file, pin)
     if as_json:
         say_json(evidence.document([record]))
     else:
