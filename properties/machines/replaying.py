@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from failstop.properties.finding import is_exact
 from failstop.properties.linearizable import Begin, End, Explanations, Gap
+from failstop.properties.machines.program import read
 from failstop.properties.subject import Lane
 from failstop.properties.targets import load
 
@@ -37,6 +38,14 @@ def first_difference(target_name: str, subject: Subject, moves: Sequence[Move]) 
     """
     difference = difference_of(load(target_name), subject, moves)
     return None if difference is None else difference.told
+
+
+def replayed(word: str) -> str | None:
+    """Play the program of a word such as machines/TARGET/PROGRAM again, and tell its first difference.
+
+    Raises ValueError for what is no word, NotOffered, or what loading the target raises.
+    """
+    return first_difference(*read(word))
 
 
 def difference_of(target: AnyTarget, subject: Subject, moves: Sequence[Move]) -> Difference | None:

@@ -1,0 +1,205 @@
+"""What the machines draw: for each subject its settings, and the moves that can come next.
+
+Hypothesis shrinks towards what stands first, so the plainest setting and the plainest move stand there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeAlias
+
+from hypothesis import strategies as st
+
+from failstop.properties.machines import chain_moves
+from failstop.properties.references import audit, budget, grant, quota, steps
+from failstop.properties.references.chain import Advance
+from failstop.properties.subjects.audit import AuditSubject
+from failstop.properties.subjects.budget import BudgetSubject
+from failstop.properties.subjects.grant import ApprovalSubject, GrantSubject
+from failstop.properties.subjects.quota import QuotaSubject
+from failstop.properties.subjects.steps import StepsSubject
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from hypothesis.strategies import SearchStrategy
+
+    from failstop.properties.machines.replaying import Difference
+    from failstop.properties.subject import Instrument, Move, Subject
+    from failstop.properties.target import AnyTarget
+
+Subjects: TypeAlias = "Callable[[AnyTarget], SearchStrategy[Subject]]"
+Moves: TypeAlias = "Callable[[AnyTarget, Instrument, Subject, Sequence[Move]], SearchStrategy[Move]]"
+"""From the target, what it opened for the subject, and the moves so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """One subject's programs.
+
+    guarantee: what is kept if nothing is found. promises: what a target must promise to be held to any of it, see
+    PROMISES. blamed: what a difference breaks, None: the guarantee. share: of the usual
+    number of examples, for subjects whose every move costs much or whose space is small.
+    """
+
+    name: str
+    tells: str
+    guarantee: str
+    subjects: Subjects
+    moves: Moves
+    promises: tuple[str, ...] = ()
+    blamed: Callable[[Difference, Subject], str] | None = None
+    share: float = 1.0
+
+
+COUNTS = st.sampled_from((None, 0, 1, 2, 3, 5, 10**6))
+"""Ceilings of counts."""
+
+AMOUNTS = st.sampled_from((None, 0, 1, 2, 5, 10, 10**15))
+"""Ceilings of nano-dollars."""
+
+_PRICES = st.integers(0, 7)
+_BOUNDS = st.one_of(_PRICES, st.none())
+_SECOND_NS = 10**9
+_HOUR_NS = 3600 * _SECOND_NS
+
+
+@cache
+def _budget_moves(calls: int) -> SearchStrategy[Move]:
+    new = st.builds(budget.Check, st.just(f"{calls + 1}"), _BOUNDS)
+    choices = [st.builds(budget.Spend, _PRICES), new, new, st.just(budget.Reset())]
+    if calls:
+        old = _names(calls)
+        choices += [st.builds(budget.Release, old), st.builds(budget.Report, old, _BOUNDS)]
+    return st.one_of(choices)
+
+
+@cache
+def _steps_moves(calls: int) -> SearchStrategy[Move]:
+    new = st.builds(steps.Check, st.just(f"{calls + 1}"))
+    choices = [st.builds(steps.Step, st.sampled_from((None, "one", "two"))), new, st.just(steps.Reset())]
+    if calls:
+        choices.append(st.builds(steps.Release, _names(calls)))
+    return st.one_of(choices)
+
+
+@cache
+def _quota_moves(runs: int) -> SearchStrategy[Move]:
+    new = st.builds(quota.Start, st.just(f"{runs + 1}"), _BOUNDS)
+    times = st.sampled_from((1, _HOUR_NS - 1, _HOUR_NS, 24 * _HOUR_NS - 1, 24 * _HOUR_NS, 24 * 400 * _HOUR_NS))
+    choices = [new, new, st.builds(Advance, times)]
+    if runs:
+        old = _names(runs)
+        choices += [st.builds(quota.Settle, old, _BOUNDS), st.builds(quota.GiveBack, old)]
+    return st.one_of(choices)
+
+
+@cache
+def _approval_moves(asked: int) -> SearchStrategy[Move]:
+    new: SearchStrategy[Move] = st.builds(grant.Ask, st.just(f"{asked + 1}"))
+    return st.one_of(new, st.builds(grant.Approve, _names(asked))) if asked else new
+
+
+def _names(count: int) -> SearchStrategy[str]:
+    return st.sampled_from([f"{number + 1}" for number in range(count)])
+
+
+def _by_count(kind: type, strategy: Callable[[int], SearchStrategy[Move]]) -> Moves:
+    """Draw moves on what moves of this kind began, each under a new number, and such moves."""
+    return lambda _target, _instrument, _subject, played: strategy(sum(isinstance(each, kind) for each in played))
+
+
+def _any_time(strategy: SearchStrategy[Move]) -> Moves:
+    """Draw the same moves whatever came before."""
+    return lambda _target, _instrument, _subject, _played: strategy
+
+
+_GRANT_MOVES: SearchStrategy[Move] = st.one_of(
+    st.builds(grant.Use, st.sampled_from((True, False))),
+    st.builds(grant.Answer, st.sampled_from((True, False))),
+    st.just(grant.IsPending()),
+    st.builds(Advance, st.sampled_from((0, 1, 4, 5, _SECOND_NS))),
+)
+
+# What is on disk is JSON in UTF-8, so a lone surrogate is no text; what must be escaped in a line is.
+_TEXTS = st.one_of(st.sampled_from(("", "a", "\n", "\r\u2028", '"\\', "\0", "\U0001f600")), st.text(max_size=5))
+_AUDIT_MOVES: SearchStrategy[Move] = st.one_of(
+    *[st.builds(audit.Append, st.sampled_from(("note", "x")), _TEXTS)] * 6,
+    st.just(audit.Read()),
+    st.just(audit.CloseLog()),
+)
+
+
+def _every(subjects: SearchStrategy[Subject]) -> Subjects:
+    """Draw the same subjects for every target: what it lacks it says when one is opened."""
+    return lambda _: subjects
+
+
+_WALLS = st.sampled_from((0, _HOUR_NS - 1, 24 * _HOUR_NS - 1, 1_700_000_000 * _SECOND_NS))
+
+MACHINES: Mapping[str, Machine] = MappingProxyType(
+    {
+        machine.name: machine
+        for machine in (
+            Machine(
+                "chain",
+                "Calls, nested and retried, in a tree of contexts under limits, while time passes and people stop it",
+                "G1",
+                chain_moves.subjects,
+                chain_moves.moves,
+                blamed=chain_moves.blamed,
+            ),
+            Machine(
+                "budget",
+                "Spends and holds, settled and given back in any order, or twice",
+                "G1",
+                _every(st.builds(BudgetSubject, AMOUNTS)),
+                _by_count(budget.Check, _budget_moves),
+                share=0.5,
+            ),
+            Machine(
+                "steps",
+                "Steps and checks, given back in any order, or twice",
+                "G2",
+                _every(st.builds(StepsSubject, COUNTS)),
+                _by_count(steps.Check, _steps_moves),
+                share=0.5,
+            ),
+            Machine(
+                "quota",
+                "Runs that start and end while hours and days begin",
+                "quota",
+                _every(st.builds(QuotaSubject, COUNTS, AMOUNTS, _WALLS)),
+                _by_count(quota.Start, _quota_moves),
+            ),
+            Machine(
+                "grant",
+                "Answers and uses of one approval, while it expires",
+                "approval",
+                _every(st.builds(GrantSubject, st.sampled_from((None, 0, 1, 5, _SECOND_NS)))),
+                _any_time(_GRANT_MOVES),
+                share=0.5,
+            ),
+            Machine(
+                "approval",
+                "Irreversible calls, asked about and approved in any order, or twice",
+                "approval",
+                _every(st.just(ApprovalSubject())),
+                _by_count(grant.Ask, _approval_moves),
+                ("approval", "approval_args", "approval_once"),
+                share=0.2,
+            ),
+            Machine(
+                "audit",
+                "Events of any text, and what the disk says of them",
+                "audit",
+                _every(st.just(AuditSubject())),
+                _any_time(_AUDIT_MOVES),
+                share=0.2,
+            ),
+        )
+    }
+)
+"""The machines by name."""
