@@ -56,6 +56,8 @@ class _Waiting(NamedTuple):
 
 class _Done(NamedTuple):
     answer: Answer
+    happened: bool = True
+    """Tells it from one that waits, which would be equal if an action looks like an answer."""
 
 
 _Lane: TypeAlias = tuple[_Waiting | _Done, ...]
