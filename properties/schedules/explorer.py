@@ -138,6 +138,8 @@ class _Run:
             try:
                 with active(turns):
                     turns.run(works)
+                if len(self._taken) < len(self._given):
+                    raise Stuck("the same choices led elsewhere: it depends on more than the schedule")
                 if self._exact:
                     self._instrument.look(Lane(len(works), self._note))
             except Deadlock as deadlock:
@@ -146,6 +148,8 @@ class _Run:
                 self._instrument.close()
 
     def _note(self, event: Event) -> None:
+        if self._turns.over:
+            return
         self._history.append(event)
         if self.violation is None:
             states = self._explanations.states
@@ -157,14 +161,16 @@ class _Run:
             self.violation = Violation(tuple(self._taken), tuple(self._history), told)
 
     def _choose(self, turns: Turns, me: Thread) -> Thread:
-        ready = [thread for thread in turns.threads if thread.ready]
+        ready = turns.ready()
         if len(ready) == 1:
             return ready[0]
         place = len(self._taken)
         if place < len(self._given):
             chosen = turns.threads[self._given[place]]
+            if chosen not in ready:
+                raise Stuck("the same choices led elsewhere: it depends on more than the schedule")
         else:
-            chosen = me if me.ready else ready[0]
+            chosen = me if me in ready else ready[0]
             if self._known is not None and self.violation is None:
                 self._branch(me, ready, chosen)
         self._taken.append(chosen.number)
@@ -180,13 +186,16 @@ class _Run:
             return
         self._known.add(key)
         taken = tuple(self._taken)
-        interrupted = int(me.ready)
+        interrupted = int(me in ready)
         self.others += [(interrupted, (*taken, thread.number)) for thread in ready if thread is not chosen]
 
 
 def _play(program: Sequence[object], instrument: Instrument, lane: Lane) -> None:
-    for move in program:
-        instrument.play(move, lane)
+    # By their places, which a picture shows; how far an iterator is cannot be seen.
+    place = 0
+    while place < len(program):
+        instrument.play(program[place], lane)
+        place += 1
 
 
 def _where(thread: Thread) -> str:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import _thread
 import threading
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
-from failstop.properties.schedules.turns import Deadlock, Turns
+from failstop.properties.schedules.turns import Deadlock, Over, Stuck, Turns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,13 +33,14 @@ class TurnLock:
         self.owner: int | None = None
         self.count = 0
 
-    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: ARG002 - see below
-        """See threading.Lock; a time-out is taken to pass only when nothing else can happen, so never here."""
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        """See threading.Lock; a time-out passes only when nothing else can happen."""
         me = _thread.get_ident()
+        times_out = timeout >= 0
         if _Active.turns is not None:
-            _Active.turns.before_lock(lambda: not blocking or self._is_free_for(me))
+            _Active.turns.before_lock(lambda: not blocking or self._is_free_for(me), times_out=times_out)
         if not self._is_free_for(me):
-            if not blocking:
+            if not blocking or times_out:
                 return False
             raise Deadlock("a lock is wanted outside of the schedule that holds it")
         self.owner = me
@@ -77,6 +79,12 @@ class TurnRLock(TurnLock):
 
     reentrant = True
 
+    def release(self) -> None:
+        """See threading.RLock."""
+        if not self._is_owned():
+            raise RuntimeError("cannot release un-acquired lock")
+        super().release()
+
     def _is_owned(self) -> bool:
         return self.owner == _thread.get_ident()
 
@@ -108,25 +116,34 @@ class TurnEvent:
         """See threading.Event."""
         self._is_set = False
 
-    def wait(self, timeout: float | None = None) -> bool:  # noqa: ARG002 - see below
+    def wait(self, timeout: float | None = None) -> bool:
         """See threading.Event; it does not time out as long as anything else can happen."""
         if _Active.turns is not None and not self._is_set:
-            _Active.turns.point(self.is_set)
+            _Active.turns.point(self.is_set, times_out=timeout is not None)
         return self._is_set
+
+
+_real_start = threading.Thread.start
+
+
+def _start(self: threading.Thread) -> None:
+    """Give the schedule up: a thread that takes no turns may do anything at any time."""
+    turns = _Active.turns
+    if turns is not None and turns.current() is not None:
+        turns.abandon(Stuck("a thread was started that takes no turns"))
+        raise Over
+    _real_start(self)
 
 
 @contextmanager
 def turn_locks() -> Iterator[None]:
     """Let threading give out locks that take turns; those of conditions are made of them."""
     names = {"Lock": TurnLock, "RLock": TurnRLock, "_allocate_lock": TurnLock, "Event": TurnEvent}
-    before = {name: getattr(threading, name) for name in names}
-    for name, lock in names.items():
-        setattr(threading, name, lock)
-    try:
+    with ExitStack() as stack:
+        for name, lock in names.items():
+            stack.enter_context(patch.object(threading, name, lock))
+        stack.enter_context(patch.object(threading.Thread, "start", _start))
         yield
-    finally:
-        for name, lock in before.items():
-            setattr(threading, name, lock)
 
 
 @contextmanager

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from types import FrameType
 
 _real_lock = _thread.allocate_lock
-_TURN_S = 10.0
-"""Real seconds after which a turn that was not passed on is taken for a thread that hangs outside of our locks."""
+_RUN_S = 10.0
+"""Real seconds after which a schedule is given up: a thread hangs outside of our locks, or goes round for ever."""
+_LEAVE_S = 1.0
+"""Real seconds that the threads of a schedule given up have to leave in."""
 
 
 class Stuck(Exception):  # noqa: N818 - it tells what happened
-    """A thread did not pass its turn on in time: it waits for something that is not ours to give."""
+    """The schedule cannot be run to its end, or not as it was run before: it shows nothing."""
 
 
 class Deadlock(Exception):  # noqa: N818 - it tells what happened
@@ -39,11 +41,19 @@ class Thread:
         self.number = number
         self.ident = 0
         self.waits_for: Callable[[], bool] | None = None
+        self.times_out = False
+        """Whether it waits with a time-out, which passes only when nothing else can happen."""
         self.ended = False
         self.fresh = True
-        """Whether it has touched nothing since it got its turn."""
+        """Whether it has taken no lock since it got its turn."""
+        self.idle = True
+        """Whether it has begun no operation since it got its turn."""
+        self.steps = 0
+        """How often it came to where a point may be: what tells two rounds of a loop apart."""
         self.turn = _real_lock()
         self.turn.acquire()
+        self.gone = _real_lock()
+        self.gone.acquire()
 
     @property
     def ready(self) -> bool:
@@ -71,72 +81,101 @@ class Turns:
             thread.ident = _thread.start_new_thread(self._body, (thread, work))
             self._by_ident[thread.ident] = thread
         self._pass_on(None)
-        if not self._done.acquire(timeout=_TURN_S):
-            self._abandon(Stuck(f"no thread passed its turn on within {_TURN_S:.0f} s"))
+        if not self._done.acquire(timeout=_RUN_S):
+            self.abandon(Stuck(f"the schedule did not end within {_RUN_S:g} s"))
         if self.error is not None:
+            # Nothing else may happen while they leave; one that hangs is left behind.
+            for thread in self.threads:
+                thread.gone.acquire(timeout=_LEAVE_S)
             raise self.error
+
+    @property
+    def over(self) -> bool:
+        """Whether the schedule was given up: what its threads still do means nothing."""
+        return self._over
+
+    def ready(self) -> list[Thread]:
+        """Give those that could go on; where none could, those that wait with a time-out."""
+        able = [thread for thread in self.threads if thread.ready]
+        return able or [thread for thread in self.threads if thread.times_out and not thread.ended]
 
     def current(self) -> Thread | None:
         """Give the thread that asks, if it is one of these."""
         return self._by_ident.get(_thread.get_ident())
 
-    def point(self, waits_for: Callable[[], bool] | None = None) -> None:
-        """Let the chooser decide who goes on; the caller comes back once it is its turn and what it waits for is so."""
+    def point(self, waits_for: Callable[[], bool] | None = None, *, times_out: bool = False) -> None:
+        """Let the chooser decide who goes on; the caller comes back once it is its turn and what it waits for is so.
+
+        If its waiting times out, it may also come back when nobody else could have gone on.
+        """
         me = self.current()
         if me is None:
             return
         if self._over:
             raise Over
-        me.waits_for = waits_for
+        me.waits_for, me.times_out = waits_for, times_out
         self._pass_on(me)
-        me.waits_for = None
-        me.fresh = True
+        me.waits_for, me.times_out = None, False
+        me.fresh = me.idle = True
 
     def before_operation(self) -> None:
         """Make a point before an operation is asked for: asked for any earlier, only more could be explained."""
         me = self.current()
-        if me is not None and not me.fresh:
+        if me is None:
+            return
+        me.steps += 1
+        if not (me.fresh and me.idle):
             self.point()
+        me.idle = False
 
-    def before_lock(self, is_free: Callable[[], bool]) -> None:
+    def before_lock(self, is_free: Callable[[], bool], *, times_out: bool = False) -> None:
         """Make a point before a lock is taken, unless nothing was touched since the last one and it can be had."""
         me = self.current()
-        if me is not None and not (me.fresh and is_free()):
-            self.point(is_free)
-        if me is not None:
-            me.fresh = False
+        if me is None:
+            return
+        me.steps += 1
+        if not (me.fresh and is_free()):
+            self.point(is_free, times_out=times_out)
+        me.fresh = False
 
     def _body(self, thread: Thread, work: Callable[[], None]) -> None:
         thread.turn.acquire()
         try:
-            if self._over:
-                return
+            if not self._over:
+                self._work(thread, work)
+        finally:
+            thread.gone.release()
+
+    def _work(self, thread: Thread, work: Callable[[], None]) -> None:
+        try:
             if self._traced:
                 sys.settrace(self._trace)
             work()
         except Over:
             return
         except BaseException as error:  # noqa: BLE001 - raised again by the thread that runs the schedule
-            self._abandon(error)
+            self.abandon(error)
             return
         finally:
             sys.settrace(None)
         thread.ended = True
-        self._pass_on(thread)
+        # What it works on may have swallowed that the schedule is over.
+        if not self._over:
+            self._pass_on(thread)
 
     def _pass_on(self, me: Thread | None) -> None:
         if all(thread.ended for thread in self.threads):
             self._done.release()
             return
-        if not any(thread.ready for thread in self.threads):
-            self._abandon(Deadlock("every thread waits for another"))
+        if not self.ready():
+            self.abandon(Deadlock("every thread waits for another"))
             if me is not None and not me.ended:
                 raise Over
             return
         try:
             chosen = self._choose(self, me or self.threads[0])
         except BaseException as error:  # noqa: BLE001 - raised again by the thread that runs the schedule
-            self._abandon(error)
+            self.abandon(error)
             if me is not None and not me.ended:
                 raise Over from None
             return
@@ -148,7 +187,7 @@ class Turns:
             if self._over:
                 raise Over
 
-    def _abandon(self, error: BaseException) -> None:
+    def abandon(self, error: BaseException) -> None:
         """End the schedule; threads that wait for their turn leave by an exception when they get it."""
         if self._over:
             return
@@ -163,6 +202,8 @@ class Turns:
     def _trace(self, frame: FrameType, event: str, _: Any) -> Any:
         if event == "call":
             return self._trace if frame.f_globals.get("__name__", "").startswith(self._traced) else None
-        if event == "line" and not self._over:
+        me = self.current()
+        if event == "line" and me is not None and not self._over:
+            me.steps += 1
             self.point()
         return self._trace
