@@ -363,6 +363,7 @@ MUTANTS = (
         "The clock is read before the lock is taken, so a call that waited for the lock comes after the deadline.",
         (Method(Ledger, "admit", _time_read_before_the_lock),),
         concurrent=True,
+        traced=(__name__,),
         first=("deadline-against-dispatch",),
     ),
     Mutant(
@@ -449,6 +450,7 @@ MUTANTS = (
         "A halt that found the lock taken waits until its holder tidies up, and calls get in before that.",
         (Method(Ledger, "admit", _posted_is_left_for_later),),
         concurrent=True,
+        traced=(__name__,),
         first=("halt-against-dispatch",),
     ),
 )
