@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import z3
 
-from failstop.models.reader import Reading, flat, fresh, parameters, read
+from failstop.models.reader import Reading, flat, fresh, must_fit, parameters, place_of, read
+from failstop.models.symbolic import Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,10 +20,11 @@ if TYPE_CHECKING:
 
 
 class Formula:
-    """One function, read when it is first needed."""
+    """One function, read when it is first needed; gives: terms of the kind that its result must have."""
 
-    def __init__(self, function: Callable[..., Any], at_once: Sequence[AtOnce] = ()) -> None:
+    def __init__(self, function: Callable[..., Any], gives: Any, at_once: Sequence[AtOnce] = ()) -> None:
         self.function = function
+        self._gives = gives
         self._at_once = at_once
         self.parameters = parameters(function)
 
@@ -39,7 +41,9 @@ class Formula:
     @cached_property
     def reading(self) -> Reading:
         """All paths through the function."""
-        return read(self.function, list(self.arguments.values()), self._at_once)
+        reading = read(self.function, list(self.arguments.values()), self._at_once)
+        reading.must_give(self._gives)
+        return reading
 
     @property
     def leaves(self) -> list[z3.ExprRef]:
@@ -58,14 +62,13 @@ class Formula:
     def _pairs(self, meaning: Mapping[str, Any]) -> list[tuple[z3.ExprRef, z3.ExprRef]]:
         pairs = []
         for name, argument in self.arguments.items():
+            try:
+                must_fit(argument, meaning[name])
+            except Unreadable as error:
+                raise Unreadable(f"{place_of(self.function)}: {name}: {error}") from None
             pairs += list(zip(flat(argument), flat(meaning[name]), strict=True))
         return pairs
 
     def on(self, meaning: Mapping[str, Any]) -> Any:
         """Run the function itself, on plain values."""
         return self.function(*(meaning[name] for name in self.parameters))
-
-
-def same_shape(record: Any, leaves: list[z3.ExprRef]) -> Any:
-    """Fill a flat record of the same kind with other terms."""
-    return type(record)(*leaves)

@@ -9,7 +9,7 @@ callers there are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +17,7 @@ import z3
 
 from failstop.models import search
 from failstop.models.claim import PROVED, UNKNOWN, Answer, Claim, all_of, prove
-from failstop.models.formula import same_shape
-from failstop.models.reader import flat, fresh
+from failstop.models.reader import filled, flat, fresh
 from failstop.models.trace import NAMES
 
 if TYPE_CHECKING:
@@ -52,10 +51,11 @@ class Step:
         self.chosen = {name: fresh(formula.parameters[name], name) for name in formula.parameters if name in own}
         meaning |= self.chosen
         leaves = [formula.put(leaf, meaning) for leaf in formula.reading.leaves]
-        world_size = len(flat(self.before.world))
-        after = same_shape(self.before.world, leaves[:world_size])
-        actor = same_shape(self.before.calls[0], leaves[world_size:]) if "call" in formula.parameters else None
-        calls = self.before.calls if actor is None else (actor, *self.before.calls[1:])
+        if "call" in formula.parameters:
+            after, actor = filled((self.before.world, self.before.calls[0]), leaves)
+            calls = (actor, *self.before.calls[1:])
+        else:
+            after, calls = filled(self.before.world, leaves), self.before.calls
         self.after = self._moment(after, calls)
         self.possible = formula.put(formula.reading.possible, meaning)
         self._said_before: dict[Invariant, list[z3.BoolRef]] = {}
@@ -143,6 +143,14 @@ class Proofs:
 
     def claims(self) -> Iterator[Claim]:
         """Give every claim: invariants, laws, totals that may be split, actions and goals that are reachable."""
+        for claim in self._claims():
+            yield replace(claim, ask=partial(self._checked, claim.ask))
+
+    def _checked(self, ask: Callable[[], Answer]) -> Answer:
+        self._spec.check()
+        return ask()
+
+    def _claims(self) -> Iterator[Claim]:
         spec = self._spec
         for invariant in spec.invariants:
             yield self._claim(invariant.guarantee, "invariant", invariant.holds, partial(self._invariant, invariant))
@@ -214,7 +222,7 @@ class Proofs:
         spec = self._spec
         limits = fresh(spec.limits, "limits")
         start = spec.formulas[spec.start]
-        world = same_shape(fresh(spec.world, "world"), [start.put(leaf, {"limits": limits}) for leaf in start.leaves])
+        world = filled(fresh(spec.world, "world"), [start.put(leaf, {"limits": limits}) for leaf in start.leaves])
         meaning = {"limits": limits, "world": world, "total": spec.totals(*([0] * len(spec.terms)))}
         meaning |= {"call": spec.new, "other": spec.new}
         given = [spec.formulas[each].term({"limits": limits}) for each in spec.given]

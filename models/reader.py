@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from failstop.models.symbolic import Forks
 
 MOST_PATHS = 5000
+_MACHINERY = {__name__, Symbolic.__module__, "functools"}
+"""Modules that are never what is being read."""
 _FORK_LIMIT_MS = 2000
 
 
@@ -44,8 +46,9 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """All ways through a function."""
+    """All ways through a function; place: where it stands."""
 
+    place: str
     paths: tuple[Path, ...]
 
     @property
@@ -67,8 +70,11 @@ class Reading:
     def leaves(self) -> list[z3.ExprRef]:
         """Each number of the result, in order, as one term; meaningless where the function gives None."""
         rows = [(path.forks, path.result) for path in self.paths if path.result is not None]
-        if len({_shape(result) for _, result in rows}) != 1:
-            raise Unreadable("the paths give results of different shapes, or none at all")
+        if not rows:
+            raise Unreadable(f"{self.place}: it never gives anything")
+        first, other = rows[0][1], next((each for _, each in rows if _shape(each) != _shape(rows[0][1])), None)
+        if other is not None:
+            raise Unreadable(f"{self.place}: it gives {kind_of(first)} on one path and {kind_of(other)} on another")
         columns = list(zip(*(flat(result) for _, result in rows), strict=True))
         return [_tree([(forks, leaf) for (forks, _), leaf in zip(rows, column, strict=True)]) for column in columns]
 
@@ -76,8 +82,14 @@ class Reading:
     def always(self) -> Reading:
         """The same reading; raises Unreadable if the function gives None, and so nothing, on some path."""
         if any(path.result is None for path in self.paths):
-            raise Unreadable("a path gives nothing")
+            raise Unreadable(f"{self.place}: a path gives nothing")
         return self
+
+    def must_give(self, expected: Any) -> None:
+        """Raise Unreadable unless every result is of the kind of this one: two records may have the same numbers."""
+        for path in self.paths:
+            if path.result is not None and _shape(path.result) != _shape(expected):
+                raise Unreadable(f"{self.place}: it gives {kind_of(path.result)}; expected {kind_of(expected)}")
 
 
 class AtOnce:
@@ -101,9 +113,11 @@ class AtOnce:
     def __call__(self, *given: Any) -> Any:
         """Give the result for these arguments, one of which at least is symbolic."""
         fork = next(leaf.forks for leaf in _leaves(given) if isinstance(leaf, Symbolic))
-        pairs = list(zip(flat(tuple(self._arguments)), flat(_plain(given)), strict=True))
+        terms = _plain(given)
+        must_fit(tuple(self._arguments), terms)
+        pairs = list(zip(flat(tuple(self._arguments)), flat(terms), strict=True))
         shape, leaves = self._read
-        return _symbolic(_filled(shape, iter([z3.substitute(leaf, *pairs) for leaf in leaves])), fork)
+        return _symbolic(filled(shape, [z3.substitute(leaf, *pairs) for leaf in leaves]), fork)
 
     def __enter__(self) -> None:
         setattr(self._module, self._name, self)
@@ -119,15 +133,15 @@ def read(function: Callable[..., Any], arguments: Sequence[Any], at_once: Sequen
     """
     plain = cast("types.FunctionType", function)
     if not isinstance(function, types.FunctionType):
-        raise Unreadable(f"{function!r} is no plain function")
+        raise Unreadable(f"{getattr(function, '__qualname__', function)} is no plain function")
     check_readable(plain)
     with ExitStack() as stand_ins:
         for each in at_once:
             stand_ins.enter_context(each)
-        reading = Reading(tuple(_paths(plain, arguments)))
+        reading = Reading(place_of(plain), tuple(_paths(plain, arguments)))
     for claim, what in ((reading.exhaustive, "do not cover every case"), (reading.disjoint, "overlap")):
         if prove(claim).status != PROVED:
-            raise Unreadable(f"{plain.__module__}.{plain.__qualname__}: the {len(reading.paths)} paths {what}")
+            raise Unreadable(f"{reading.place}: the {len(reading.paths)} paths {what}")
     return reading
 
 
@@ -137,10 +151,10 @@ def _paths(function: types.FunctionType, arguments: Sequence[Any]) -> list[Path]
     while waiting:
         fork = _Fork(waiting.pop())
         result = _run(function, [_symbolic(argument, fork) for argument in arguments])
-        paths.append(Path(tuple(fork.taken), _plain(result)))
+        paths.append(Path(tuple(fork.taken), result))
         waiting += fork.others
         if len(paths) + len(waiting) > MOST_PATHS:
-            raise Unreadable(f"{function.__module__}.{function.__qualname__} has more than {MOST_PATHS} paths")
+            raise Unreadable(f"{place_of(function)}: it has more than {MOST_PATHS} paths")
     return paths
 
 
@@ -206,19 +220,26 @@ class _Fork:
 
 
 def _run(function: types.FunctionType, arguments: list[Any]) -> Any:
+    """Run it once on terms; whatever it fails with, it cannot be read. None alone stands for no result."""
     try:
-        return function(*arguments)
-    except (Unreadable, TypeError, ValueError, AttributeError, NameError, IndexError, RecursionError) as error:
+        result = function(*arguments)
+        return None if result is None else _plain(result)
+    except Exception as error:
         raise Unreadable(f"{_where(function, error)}: {error}") from error
+
+
+def place_of(function: Callable[..., Any]) -> str:
+    """Say where a function stands."""
+    return f"{function.__module__}.{function.__qualname__}, line {function.__code__.co_firstlineno}"
 
 
 def _where(function: types.FunctionType, error: BaseException) -> str:
     """Name the innermost function that was being read, and its line."""
-    place = f"{function.__module__}.{function.__qualname__}, line {function.__code__.co_firstlineno}"
+    place = place_of(function)
     trace = error.__traceback__
     while trace is not None:
         module = trace.tb_frame.f_globals.get("__name__", "")
-        if module not in {__name__, Symbolic.__module__}:
+        if module not in _MACHINERY and not module.startswith("z3."):
             place = f"{module}.{trace.tb_frame.f_code.co_qualname}, line {trace.tb_lineno}"
         trace = trace.tb_next
     return place
@@ -237,7 +258,7 @@ def _symbolic(value: Any, fork: Forks) -> Any:
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return _like(value, [_plain(part) for part in value])
-    return None if value is None else term_of(value)
+    return term_of(value)
 
 
 def _leaves(value: Any) -> Iterator[Any]:
@@ -248,18 +269,46 @@ def _leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
+def must_fit(wanted: Any, given: Any) -> None:
+    """Raise Unreadable for another record than is wanted, or other numbers; a record may stand for a plain tuple."""
+    if isinstance(wanted, tuple) and isinstance(given, tuple) and len(wanted) == len(given):
+        if type(wanted) in {tuple, type(given)}:
+            for want, part in zip(wanted, given, strict=True):
+                must_fit(want, part)
+            return
+    elif _shape(wanted) == _shape(given):
+        return
+    raise Unreadable(f"it is given {kind_of(given)}; expected {kind_of(wanted)}")
+
+
+def kind_of(value: Any) -> str:
+    """Name the kind of a value: its record and the sorts of its numbers."""
+    if isinstance(value, tuple):
+        name = "" if type(value) is tuple else type(value).__qualname__
+        return f"{name}({', '.join(kind_of(part) for part in value)})"
+    return str(flat(value)[0].sort()).lower()
+
+
 def _shape(value: Any) -> Any:
-    """What two results must have in common to be told apart by their numbers alone."""
+    """What two values must have in common to be told apart by their numbers alone."""
     if isinstance(value, tuple):
         return (type(value), tuple(_shape(part) for part in value))
-    return str(value.sort()) if z3.is_expr(value) else type(value)
+    return str(flat(value)[0].sort())
 
 
-def _filled(shape: Any, leaves: Iterator[z3.ExprRef]) -> Any:
-    """Give a value of the same shape with other numbers."""
+def filled(shape: Any, leaves: Sequence[z3.ExprRef]) -> Any:
+    """Give a value of the same shape with other numbers, all of which it takes."""
+    left = list(reversed(leaves))
+    result = _filled(shape, left)
+    if left:
+        raise ValueError(f"{len(left)} of {len(leaves)} numbers have no place in {kind_of(shape)}")
+    return result
+
+
+def _filled(shape: Any, left: list[z3.ExprRef]) -> Any:
     if isinstance(shape, tuple):
-        return _like(shape, [_filled(part, leaves) for part in shape])
-    return next(leaves)
+        return _like(shape, [_filled(part, left) for part in shape])
+    return left.pop()
 
 
 def _like(original: tuple[Any, ...], parts: list[Any]) -> tuple[Any, ...]:

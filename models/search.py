@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import z3
 
 from failstop.models.claim import PROVED, TIME_LIMIT_MS, UNKNOWN, Answer, Claim
-from failstop.models.formula import same_shape
-from failstop.models.reader import flat, fresh
+from failstop.models.reader import filled, flat, fresh
 from failstop.models.solver import asked
 from failstop.models.trace import Taken, Trace, told
 
@@ -180,7 +179,7 @@ class _Ways:
         self._limits = fresh(spec.limits, "limits")
         start = spec.formulas[spec.start]
         first = [start.put(each, {"limits": self._limits}) for each in start.leaves]
-        self._worlds = [same_shape(fresh(spec.world, "world"), first)]
+        self._worlds = [filled(fresh(spec.world, "world"), first)]
         self._calls = [(spec.new,) * spec.callers]
         given = [spec.formulas[each].term({"limits": self._limits}) for each in spec.given]
         self._constraints = [[*given, *self._small(self._limits)]]

@@ -19,8 +19,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+import z3
+
 from failstop.models.formula import Formula
-from failstop.models.reader import AtOnce, parameters
+from failstop.models.reader import AtOnce, fresh, must_fit, parameters, place_of
+from failstop.models.symbolic import Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -107,18 +110,53 @@ class Specification:
 
     @cached_property
     def formulas(self) -> dict[Callable[..., Any], Formula]:
-        """Every function of the specification, ready to be read."""
-        functions = (
-            *self.actions,
-            *self.terms,
+        """Every function of the specification, ready to be read, with the kind of its result."""
+        at_once = [AtOnce(module, name) for module, name in self.at_once]
+        truth, number, world, call = z3.Bool("!"), z3.Int("!"), fresh(self.world, "!"), fresh(self.call, "!")
+        sentences = (
             *self.given,
-            self.start,
             *(invariant.holds for invariant in self.invariants),
             *(law.holds for law in self.laws),
             *(goal.reached for goal in self.goals),
         )
-        at_once = [AtOnce(module, name) for module, name in self.at_once]
-        return {function: Formula(function, at_once) for function in functions}
+        gives = {
+            **{action: (world, call) if "call" in parameters(action) else world for action in self.actions},
+            **dict.fromkeys(self.terms, number),
+            self.start: world,
+            **dict.fromkeys(sentences, truth),
+        }
+        return {function: Formula(function, kind, at_once) for function, kind in gives.items()}
+
+    def check(self) -> None:
+        """Raise Unreadable for parts that do not fit together, of which nothing could be proved."""
+        records: dict[str, Any] = {
+            **dict.fromkeys(("limits",), self.limits),
+            **dict.fromkeys(("world", "after"), self.world),
+            **dict.fromkeys(("call", "other", "call_after"), self.call),
+            **dict.fromkeys(("total", "total_after"), self.totals),
+        }
+        for function, formula in self.formulas.items():
+            for name, kind in formula.parameters.items():
+                if name in records and kind is not records[name]:
+                    raise Unreadable(
+                        f"{place_of(function)}: {name} is {kind.__qualname__}; expected {records[name].__qualname__}"
+                    )
+        for law in self.laws:
+            strange = [action.__qualname__ for action in law.of if action not in self.actions]
+            if strange:
+                raise Unreadable(
+                    f"{place_of(law.holds)}: a law of {', '.join(strange)}, which is no action of {self.name}"
+                )
+        try:
+            must_fit(fresh(self.call, "!"), self.new)
+        except Unreadable as error:
+            raise Unreadable(f"{self.name}: new: {error}") from None
+        unknown = {name for pair in self.at_most for name in pair} - set(self.totals._fields)
+        if unknown or len(self.terms) != len(self.totals._fields):
+            told = ", ".join(sorted(unknown)) or f"{len(self.terms)} terms"
+            raise Unreadable(
+                f"{self.name}: {told}; expected the totals {', '.join(self.totals._fields) or 'of nothing'}"
+            )
 
     @property
     def about_pairs(self) -> bool:

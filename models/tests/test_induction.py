@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from failstop.models.claim import PROVED, REFUTED, UNKNOWN, Answer
+from failstop.models.claim import OURS, PROVED, REFUTED, UNKNOWN, Answer
 from failstop.models.induction import Proofs
 from failstop.models.specification import Goal, Invariant, Law, Specification
+from failstop.models.symbolic import Unreadable
 from failstop.models.tests import toys
 
 
@@ -157,6 +158,97 @@ def test_what_the_environment_chooses_is_not_mistaken_for_the_rest_of_a_total() 
     """A rest is never below zero, and a choice may be."""
     spec = replace(toys.SAFE, actions=(*toys.SAFE.actions, shift))
     assert answer_to(spec, toys.counted).status == REFUTED
+
+
+def turned(world: toys.Pair) -> Any:
+    """The numbers come back in the other order, by their names."""
+    return toys.Turned(first=1, second=world.second)
+
+
+def caller_first(world: toys.Hall, call: toys.Person) -> Any:
+    """The caller comes back before the world."""
+    return call, world
+
+
+def more_than_the_world(world: toys.Hall) -> Any:
+    """A caller comes back whom nobody gave."""
+    return world, toys.OUTSIDE
+
+
+def half_a_hall(world: toys.Hall) -> Any:
+    """A truth value comes back for a number."""
+    return toys.Hall(world.counted > 0)
+
+
+def a_person_at_first() -> Any:
+    """It begins with a person for a hall."""
+    return toys.Person(0, 0)
+
+
+def a_number_for_a_truth(world: toys.Hall) -> Any:
+    """A promise gives a number."""
+    return world.counted
+
+
+def about_another(world: toys.Other) -> bool:
+    """A promise takes the state for another record."""
+    return world.bags >= 0
+
+
+def empty_pair() -> toys.Pair:
+    """Two zeros."""
+    return toys.Pair(0, 0)
+
+
+def first_is_zero(world: toys.Pair) -> bool:
+    """The first number is zero."""
+    return world.first == 0
+
+
+PAIRS = Specification(
+    name="pairs",
+    whose=OURS,
+    promise="The first number stays zero.",
+    limits=toys.Limits,
+    world=toys.Pair,
+    start=empty_pair,
+    actions=(turned,),
+    invariants=(Invariant("G2", first_is_zero),),
+)
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        (PAIRS, r"test_induction\.turned, line \d+: it gives Turned\(int, int\); expected Pair\(int, int\)"),
+        (replace(toys.SAFE, actions=(caller_first,)), r"caller_first, line \d+: it gives \(Person\(.*Hall\(.*expected"),
+        (
+            replace(toys.SAFE, actions=(more_than_the_world,)),
+            r"more_than_the_world, line \d+: .*; expected Hall\(int\)",
+        ),
+        (
+            replace(toys.SAFE, actions=(half_a_hall,)),
+            r"half_a_hall, line \d+: it gives Hall\(bool\); expected Hall\(int\)",
+        ),
+        (replace(toys.SAFE, start=a_person_at_first), r"a_person_at_first, line \d+: it gives Person\(.*expected Hall"),
+        (replace(toys.SAFE, new=toys.Other(0, 0)), r"safe turnstile: new: it is given Other\(.*; expected Person\("),
+        (replace(toys.SAFE, given=(about_another,)), r"about_another, line \d+: world is Other; expected Hall"),
+        (
+            replace(toys.SAFE, given=(a_number_for_a_truth,)),
+            r"a_number_for_a_truth, line \d+: it gives int; expected bool",
+        ),
+        (replace(toys.SAFE, terms=(toys.inside,)), r"safe turnstile: 1 terms; expected the totals inside, bags"),
+        (
+            replace(toys.SAFE, laws=(Law("G2", toys.only_upwards, (toys.enter,)),)),
+            r"toys\.only_upwards, line \d+: a law of enter, which is no action of safe turnstile",
+        ),
+    ],
+)
+def test_a_record_of_another_kind_is_refused_by_function_and_line(spec: Specification, said: str) -> None:
+    """Told by their places alone, the numbers of one record would be taken for those of another."""
+    claim = next(Proofs(spec).claims())
+    with pytest.raises(Unreadable, match=said):
+        claim.ask()
 
 
 def test_the_monitor_names_what_plain_values_break() -> None:

@@ -94,8 +94,27 @@ class TestRefusals:
         """A path that gives nothing, or another record, would be told by the numbers of the others."""
         at_once = AtOnce(toys, function.__name__)
         calling = {toys.sometimes_nothing: asks_nothing, toys.sometimes_other: asks_other}[function]
-        with pytest.raises(Unreadable, match=r"gives nothing|different shapes"):
+        with pytest.raises(Unreadable, match=r"toys\.sometimes_\w+, line \d+: .*(gives nothing|on another)"):
             read(calling, [z3.Int("amount")], [at_once])
+
+    @pytest.mark.parametrize(
+        ("function", "reason"),
+        [
+            (unreadable.divides_by_zero, ".*by zero"),
+            (unreadable.gives_a_part_that_is_nothing, "a whole number meets a NoneType"),
+            (unreadable.gives_a_number_or_a_truth_value, "it gives bool on one path and int on another"),
+            (unreadable.never_gives_anything, "it never gives anything"),
+        ],
+    )
+    def test_a_result_of_another_kind_is_told_by_function_and_line(self, function: Any, reason: str) -> None:
+        """Whatever stops the reader, it says where."""
+        with pytest.raises(Unreadable, match=rf"unreadable\.{function.__name__}, line \d+: ({reason})"):
+            assert reading_of(function)[1].leaves
+
+    def test_another_record_is_not_taken_for_the_one_that_a_function_put_in_at_once_takes(self) -> None:
+        """It has the same numbers by other names."""
+        with pytest.raises(Unreadable, match=r"asks_another, line \d+: it is given .*Other\(.*; expected .*Person\("):
+            read(asks_another, [z3.Int("amount")], [AtOnce(toys, "bags")])
 
     def test_a_record_with_code_of_its_own_is_none(self) -> None:
         """Its property would be run and not read."""
@@ -168,6 +187,11 @@ def asks_nothing(amount: int) -> int:
 def asks_other(amount: int) -> int:
     """Ask what is sometimes another record."""
     return toys.sometimes_other(amount)[0]
+
+
+def asks_another(amount: int) -> int:
+    """Hand over a record that has what is asked for in another place."""
+    return toys.bags(toys.Other(amount, 0))
 
 
 def first_of_two(value: int) -> int:

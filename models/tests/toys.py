@@ -183,6 +183,20 @@ class Odd(NamedTuple):
         return 0 if type(self.counted) is int else self.counted
 
 
+class Turned(NamedTuple):
+    """The numbers of a pair in the other order."""
+
+    second: int
+    first: int
+
+
+class Pair(NamedTuple):
+    """Two numbers."""
+
+    first: int
+    second: int
+
+
 class Other(NamedTuple):
     """The same numbers as a hall and a person, by other names."""
 

@@ -177,6 +177,26 @@ def shapes_differ(value: int) -> tuple[int, ...] | int:
     return value
 
 
+def divides_by_zero(value: int) -> int:
+    if value > 0:
+        return 1 // 0  # here
+    return value
+
+
+def gives_a_part_that_is_nothing(value: int) -> tuple[int, None]:  # here
+    return value, None
+
+
+def gives_a_number_or_a_truth_value(value: int) -> int | bool:  # here
+    if value > 0:
+        return True
+    return value
+
+
+def never_gives_anything(value: int) -> None:  # here
+    return None
+
+
 def never_ends(value: int) -> int:
     if value > 0:
         return never_ends(value - 1)  # here
