@@ -47,6 +47,11 @@ class Questions:
         )
 
 
+def reason(error: Exception) -> str:
+    """Say in a line why nothing could be asked."""
+    return proving.reason(error)
+
+
 def guarantees() -> list[str]:
     """Give the guarantees about which anything is claimed."""
     claimed = {claim.guarantee for name in protocols() for claim in catalogue.claims_of(name)}
@@ -80,6 +85,8 @@ def record(finding: Finding) -> Record:
     ours = finding.whose == OURS
     answer = finding.answer
     found = {PROVED: HOLDS, REFUTED: VIOLATED}.get(answer.status, INCONCLUSIVE)
+    # Why something is undecided stands in the detail; what comes after its first line is a trace.
+    trace = answer.told.partition("\n")[2] if found == INCONCLUSIVE else answer.told
     command = ["failstop", "prove", finding.guarantee, "--protocol", finding.protocol]
     return Record(
         guarantee=finding.guarantee,
@@ -95,22 +102,26 @@ def record(finding: Finding) -> Record:
             "kind": finding.kind,
             "protocol": finding.protocol,
             "sentence": finding.sentence,
-            **({"trace": answer.told} if answer.told else {}),
+            **({"trace": trace} if trace else {}),
         },
     )
 
 
 def _detail(finding: Finding) -> str:
     answer = finding.answer
-    asked = f"{answer.questions} question{'' if answer.questions == 1 else 's'} in {answer.seconds:.2f} s"
+    asked = f"{_many(answer.questions, 'question')} in {answer.seconds:.2f} s"
+    if answer.status not in {PROVED, REFUTED}:
+        return f"not decided: {(answer.told or 'the solver gave no reason').splitlines()[0]}"
+    if finding.kind == "count":
+        counted = f"{_many(answer.questions, 'real execution')}, {answer.seconds:.2f} s"
+        return f"counted in {counted}" if answer.status == PROVED else f"counted otherwise: {counted}"
     if answer.status == REFUTED:
         steps = len(re.findall(r"^[1-9]\d*\. ", answer.told, re.MULTILINE))
-        of = f" of {steps} step{'' if steps == 1 else 's'}" if steps else ""
-        return f"the solver found a counterexample{of}: {asked}"
-    if answer.status != PROVED:
-        return f"not decided: {(answer.told or 'the solver gave no reason').splitlines()[0]}"
+        return f"the solver found a counterexample{' of ' + _many(steps, 'step') if steps else ''}: {asked}"
     if finding.kind == "reachable":
         return f"a way there was found and run again on plain values: {asked}"
-    if finding.kind == "count":
-        return f"counted in {answer.questions} real executions, {answer.seconds:.2f} s"
     return f"the solver found no counterexample (unsat): {asked}"
+
+
+def _many(number: int, one: str) -> str:
+    return f"{number} {one}{'' if number == 1 else 's'}"

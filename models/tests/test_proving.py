@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
+from typing import Any
 
 import pytest
 
 from failstop.models import proving
 from failstop.models.catalogue import claims_of, names, specifications
-from failstop.models.claim import GROUNDS, OURS, PUBLISHED, UNKNOWN
+from failstop.models.claim import GROUNDS, OURS, PUBLISHED, UNKNOWN, Answer, Claim
+from failstop.models.symbolic import Unreadable
 
 SMALL = ("repeats", "path", "published loop detection")
 
@@ -39,6 +42,43 @@ def test_a_promise_is_never_asked_for_without_what_it_rests_on() -> None:
         for name, claims in proving.wanted([guarantee]).items():
             grounds = [claim.sentence for claim in claims_of(name) if claim.kind in GROUNDS]
             assert [claim.sentence for claim in claims if claim.kind in GROUNDS] == grounds
+
+
+def cannot_be_asked() -> Answer:
+    """Do what a claim does whose specification does not fit together."""
+    return {}[names]  # type: ignore[return-value]
+
+
+BROKEN = Claim("G2", OURS, "toy", "law", "A promise", cannot_be_asked)
+
+
+class Kept(list[Any]):
+    """A queue in this process."""
+
+    put = list.append
+
+
+def test_a_claim_that_cannot_be_asked_is_unknown_in_one_process_and_in_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It breaks no promise; the reason says where, and shows no address."""
+    (alone,) = proving.prove_all({"toy": [BROKEN]}, jobs=1)
+    answers = Kept()
+    monkeypatch.setattr(proving, "_answers", answers)
+    monkeypatch.setattr(proving, "claims_of", lambda name: [BROKEN])
+    proving._prove_one("toy", ())
+    ((_, _, answer),) = answers
+    assert alone.answer == answer
+    assert answer.status == UNKNOWN
+    assert re.fullmatch(
+        r"it could not be put to the solver: \S+\.cannot_be_asked, line \d+: KeyError: names", answer.told
+    )
+
+
+def test_what_cannot_say_what_it_claims_is_told_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function whose types are not known has no formula."""
+    monkeypatch.setattr(proving, "names", lambda: ["toy"])
+    monkeypatch.setattr(proving, "claims_of", lambda name: cannot_be_asked())
+    with pytest.raises(Unreadable, match=r"^toy: \S+\.cannot_be_asked, line \d+: KeyError"):
+        proving.wanted()
 
 
 def dies(name: str, guarantees: tuple[str, ...]) -> None:

@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn, TextIO
 
 import typer
 
@@ -24,7 +24,7 @@ Evidence = Annotated[Path, typer.Option("--evidence", metavar="DIR", help="Where
 
 def refuse(option: str, message: str) -> NoReturn:
     """Say in one line what cannot be used, and end with bad usage."""
-    typer.echo(f"failstop: {option}: {' '.join(message.split())}", err=True)
+    aside(lambda: typer.echo(f"failstop: {option}: {' '.join(message.split())}", err=True))
     raise typer.Exit(2)
 
 
@@ -33,9 +33,15 @@ def must_be_known(option: str, value: str, known: Iterable[str]) -> None:
     names = list(known)
     if value in names:
         return
-    near = difflib.get_close_matches(value, names, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}"
+    same = [name for name in names if name.casefold() == value.casefold()]
+    near = same or difflib.get_close_matches(value, names, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(map(_quoted, near))}?" if near else f"there are {', '.join(map(_quoted, names))}"
     refuse(option, f"{value!r} is not known; {hint}")
+
+
+def _quoted(name: str) -> str:
+    """Give a name as it would be typed, so that several can be told apart."""
+    return name if name.replace("-", "").replace("_", "").isalnum() else repr(name)
 
 
 def must_be_writable(file: Path, *folders: Path) -> None:
@@ -68,13 +74,23 @@ def say(show: Callable[[], None]) -> None:
         if sys.stdout is not None:
             sys.stdout.flush()
     except (BrokenPipeError, SystemExit):  # rich turns the one into the other
-        _mute()
+        _mute(sys.stdout)
     except OSError as error:
-        _mute()
+        _mute(sys.stdout)
         refuse("standard output", f"cannot be written: {error}")
 
 
-def _mute() -> None:
+def aside(show: Callable[[], None]) -> None:
+    """Print on standard error; whether anybody can read that changes nothing."""
+    try:
+        show()
+        if sys.stderr is not None:
+            sys.stderr.flush()
+    except (OSError, SystemExit):
+        _mute(sys.stderr)
+
+
+def _mute(stream: TextIO) -> None:
     """Let what is still in the buffer go nowhere, or Python would try once more when it ends."""
     with Path(os.devnull).open("w") as nowhere:
-        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        os.dup2(nowhere.fileno(), stream.fileno())

@@ -101,6 +101,54 @@ def test_a_broken_core_is_one_with_its_counterexample(monkeypatch: pytest.Monkey
     assert broken[0].replay == "failstop prove loop --protocol repeats"
 
 
+def test_a_specification_that_does_not_fit_together_is_three_and_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A law of a step that there is not decides nothing; the reason is told once for each obligation."""
+    spec = catalogue.specifications()["repeats"]
+    broken = replace(spec, laws=(spec.laws[0]._replace(of=(spec.start,)),))
+    monkeypatch.setattr(catalogue, "specifications", lambda: {"repeats": broken})
+    result = ran("prove", "loop", "--protocol", "repeats", "--jobs", "1")
+    assert (result.exit_code, result.exception.__class__) == (3, SystemExit), result.output
+    text = " ".join(result.stdout.split())
+    assert "repeats.let_through_whenever_possible, line" in text
+    assert "a law of start, which is no action of repeats" in text
+    records = read(Path("evidence/models.json"))
+    assert {record.verdict for record in records} == {INCONCLUSIVE}
+    assert text.count("a law of start") == len(records)
+    assert " at 0x" not in result.output
+
+
+def test_what_cannot_even_be_asked_is_three_with_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A core or a specification that cannot be loaded breaks no promise."""
+
+    def gone() -> None:
+        raise ZeroDivisionError("integer division by zero")
+
+    monkeypatch.setattr(catalogue, "specifications", gone)
+    for words in (["loop"], ["--show", "budget"], []):
+        result = ran("prove", *words)
+        assert (result.exit_code, result.stdout) == (3, "")
+        assert result.stderr.startswith("failstop: prove: nothing could be asked: ")
+        assert "gone, line" in result.stderr
+        assert "ZeroDivisionError: integer division by zero" in result.stderr
+
+
+@pytest.mark.parametrize("redirection", ["2>/dev/full", "2>&1 | true"])
+def test_whether_anybody_reads_the_progress_changes_no_verdict(redirection: str) -> None:
+    """A full disk or a reader that is gone is no broken promise."""
+    command = f"{sys.executable} -m failstop prove loop --protocol repeats --jobs 1"
+    script = f"set -o pipefail; {{ {command}; }} {redirection}"
+    run = subprocess.run(["/bin/bash", "-c", script], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (0, "")
+    if "|" not in redirection:
+        assert "0 violated" in run.stdout
+
+
+def test_bad_usage_is_two_even_if_that_cannot_be_said() -> None:
+    """One is a broken promise, and nothing else."""
+    command = f"{sys.executable} -m failstop prove G9 2>/dev/full"
+    assert subprocess.run(["/bin/bash", "-c", command], check=False).returncode == 2
+
+
 def test_a_part_keeps_the_rest_of_the_evidence() -> None:
     """What was not proved this time stays on file."""
     ran("prove", "loop", "--protocol", "repeats", "--jobs", "1")
@@ -124,6 +172,11 @@ def test_a_specification_is_shown_on_one_screen() -> None:
     [
         (["G9"], "GUARANTEE: 'G9' is not known; did you mean"),
         (["--show", "budgets"], "--show: 'budgets' is not known; did you mean budget"),
+        (["--show", "amplification"], "is a theory without a specification; --protocol amplification proves it"),
+        (["--show", "budget", "--json"], "--show: prints a text; leave out --json"),
+        (["g2"], "GUARANTEE: 'g2' is not known; did you mean G2?\n"),
+        (["--protocol", "nope"], "there are breaker, budget, "),
+        (["--protocol", "nope"], "'published step guard, asked before each step', "),
         (["--protocol", "ledgers"], "--protocol: 'ledgers' is not known; did you mean ledger"),
         (["G4", "--protocol", "quota"], "--protocol: quota claims nothing about G4"),
     ],
