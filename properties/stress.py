@@ -71,8 +71,11 @@ def _checked(scenario: Scenario, target: AnyTarget, named: str, depth: Literal["
         told = f"it could not be played: {type(error).__name__}: {error}"
         return record(scenario, target, "stress", INCONCLUSIVE, told)
     effort = {"threads": len(programs), "histories": histories, "seconds": round(time.perf_counter() - began, 3)}
+    if histories < _FEW:
+        told = f"in {SECONDS[depth]:g} s only {histories} histories were played, which shows nothing"
+        return record(scenario, target, "stress", INCONCLUSIVE, told, effort)
     told = f"{histories} histories of {len(programs)} threads can be explained"
-    return record(scenario, target, "stress", HOLDS if histories >= _FEW else INCONCLUSIVE, told, effort)
+    return record(scenario, target, "stress", HOLDS, told, effort)
 
 
 def _played(
