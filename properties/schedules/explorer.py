@@ -152,9 +152,11 @@ class _Run:
             return
         self._history.append(event)
         if self.violation is None:
+            self._turns.judging = True
             states = self._explanations.states
             if not self._explanations.see(event):
                 self._found(self._scenario.subject.told(Gap(len(self._history) - 1, event, states)))
+            self._turns.judging = False
 
     def _found(self, told: str) -> None:
         if self.violation is None:
@@ -178,13 +180,14 @@ class _Run:
 
     def _branch(self, me: Thread, ready: list[Thread], chosen: Thread) -> None:
         assert self._known is not None  # noqa: S101 - the caller asked
-        picture = Picture(self._turns, self._scenario.subject.ignored).of(self._instrument)
-        key = (picture, self._explanations.key, chosen.number)
-        if self._merge and key in self._known:
-            # Whatever comes from here was tried: the rest of this schedule is run, and no more.
-            self._known = None
-            return
-        self._known.add(key)
+        if self._merge:
+            picture = Picture(self._turns, (Lane, *self._scenario.subject.ignored)).of(self._instrument)
+            key = (picture, self._explanations.key, chosen.number)
+            if key in self._known:
+                # Whatever comes from here was tried: the rest of this schedule is run, and no more.
+                self._known = None
+                return
+            self._known.add(key)
         taken = tuple(self._taken)
         interrupted = int(me in ready)
         self.others += [(interrupted, (*taken, thread.number)) for thread in ready if thread is not chosen]

@@ -17,7 +17,7 @@ import sys
 import types
 import weakref
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from failstop.properties.outside import Outside
 from failstop.properties.schedules.locks import TurnLock
@@ -30,6 +30,7 @@ _unknown = itertools.count()
 _PLAIN = (type(None), bool, int, float, str, bytes)
 _BY_NAME = (types.ModuleType, type, types.CodeType)
 _SINGLE = (..., NotImplemented, contextvars.Token.MISSING)
+_ITERATORS: tuple[type, ...] = (type(iter(())), type(iter([])), type(iter(range(0))))
 _POINTER = struct.calcsize("P")
 _HEAP_TYPE = 1 << 9
 
@@ -89,8 +90,7 @@ class Picture:
             return (value.count, self._numbers.get(value.owner or 0, value.owner))
         if isinstance(value, Outside):
             return self._seen(value.content())
-        kind: type[object] = type(value)
-        held = () if _holds_attributes_only(kind) else self._held(value)
+        held = () if _holds_attributes_only(cast("Hashable", type(value))) else self._held(value)
         return (held, *((name, self._seen(each)) for name, each in _attributes(value)))
 
     def _held(self, value: Any) -> Hashable:  # noqa: C901, PLR0912 - one case for each kind of object
@@ -126,6 +126,9 @@ class Picture:
                 return self._seen(value.old_value)
             case itertools.count():
                 return repr(value)
+            case _ if isinstance(value, _ITERATORS):
+                # Such as a loop in a generator: over what it goes, and how far it is.
+                return self._seen(value.__reduce__())
             case BaseException():
                 return (self._seen(value.args), self._seen(value.__cause__))
             case _ if any(value is each for each in _SINGLE):

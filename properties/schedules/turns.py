@@ -67,6 +67,8 @@ class Turns:
     def __init__(self, choose: Callable[[Turns, Thread], Thread], traced: tuple[str, ...] = ()) -> None:
         self.threads: list[Thread] = []
         self.error: BaseException | None = None
+        self.judging = False
+        """Whether a history is being judged, by code that may be traced for its own sake: there is no point in it."""
         self._choose = choose
         self._traced = traced
         self._by_ident: dict[int, Thread] = {}
@@ -201,6 +203,8 @@ class Turns:
 
     def _trace(self, frame: FrameType, event: str, _: Any) -> Any:
         if event == "call":
+            if self.judging:
+                return None
             return self._trace if frame.f_globals.get("__name__", "").startswith(self._traced) else None
         me = self.current()
         if event == "line" and me is not None and not self._over:
