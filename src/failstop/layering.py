@@ -52,7 +52,7 @@ def check_layer(
 def replay_word(word: str, load: Callable[[str], AnyTarget]) -> tuple[bool, str]:
     """Run a finding of the machines or schedules again: whether it comes again, and what it is."""
     if word.startswith("machines"):
-        return _replay_program(word)
+        return _replay_program(word, load)
     try:
         found = token.read(word)
     except ValueError as error:
@@ -93,13 +93,17 @@ def _loaded(layer: str, depth: Depth, only: Sequence[str]) -> layers.Check:
         refuse("--layer", f"{layer} needs the package {missing.name}; pip install 'failstop[check]'")
 
 
-def _replay_program(word: str) -> tuple[bool, str]:
+def _replay_program(word: str, load: Callable[[str], AnyTarget]) -> tuple[bool, str]:
     try:
-        from failstop.properties.machines.replaying import replayed  # noqa: PLC0415 - the rest needs no hypothesis
+        from failstop.properties.machines import program, replaying  # noqa: PLC0415 - the rest needs no hypothesis
     except ModuleNotFoundError as missing:
         refuse("TOKEN", f"it needs the package {missing.name}; pip install 'failstop[check]'")
     try:
-        difference = replayed(word)
+        named, subject, moves = program.read(word)
     except ValueError as error:
         refuse("TOKEN", str(error))
-    return difference is not None, difference or "the program goes as the reference says"
+    difference = replaying.difference_of(load(named), subject, moves)
+    told = program.test_of(named, subject, moves)
+    if difference is None:
+        return False, f"{told}\nthe program goes as the reference says"
+    return True, f"{told}\n{difference.told}"
