@@ -72,7 +72,7 @@ def _violated(
     again = sum(shown_again(target, scenario, violation.schedule) is not None for _ in range(REPLAYS))
     effort = {**effort, "replays": REPLAYS, "replayed": again}
     dispatched = sum(isinstance(event, End) and event.answer == "admitted" for event in violation.history)
-    told = f"{violation.told}; {dispatched} dispatched in all"
+    told = f"{violation.told}; {dispatched} dispatched in all" if dispatched else violation.told
     if again < REPLAYS:
         return record(
             scenario, target, "schedules", INCONCLUSIVE, f"{told}; shown again only {again} times of {REPLAYS}", effort
