@@ -44,6 +44,7 @@ TARGETS = ("failstop", "failstop-loop")
 
 _REPLAYS = 3
 _SCENARIO_S = 10.0
+_TRACED_S = 30.0
 
 
 class Finding(NamedTuple):
@@ -132,9 +133,13 @@ def _played(target: AnyTarget) -> Iterator[tuple[str, str]]:
 
 
 def _searched(mutant: Mutant, scenario: Scenario, target: AnyTarget) -> Finding:
-    exact, traced = is_exact(target), mutant.traced
+    exact = is_exact(target)
+    # Where every line is a point a search never ends, so it is begun only where it is likely to find something; and
+    # what may interrupt a thread but once or twice is tried sooner if no two states are compared.
+    traced = mutant.traced if scenario.name in mutant.first else ()
+    reach = Reach(seconds=_TRACED_S, traced=traced, merge=False) if traced else Reach(seconds=_SCENARIO_S)
     with mutant.put_in():
-        search = explore(scenario, target, Reach(seconds=_SCENARIO_S, traced=traced), exact=exact)
+        search = explore(scenario, target, reach, exact=exact)
         found = search.violation
         if found is not None:
             again = [replay(scenario, target, found.schedule, exact=exact, traced=traced) for _ in range(_REPLAYS)]

@@ -161,6 +161,7 @@ def _time_read_before_the_lock(
 ) -> None:
     now = self.now_ns()
     with self.chain, self.lock:
+        self.chain.catch_up()
         _admitted_at(self, now, ticket, owner, asked, tool, retry, label, waiter)
 
 
@@ -355,7 +356,7 @@ MUTANTS = (
         "G5",
         "The deadline is compared with `<` for `<=`, so a call is dispatched at it.",
         (Function(admit, _after_the_deadline),),
-        first=("deadline-against-dispatch",),
+        first=("deadline-before-its-alarm",),
     ),
     Mutant(
         "time-read-before-the-lock",
@@ -364,7 +365,7 @@ MUTANTS = (
         (Method(Ledger, "admit", _time_read_before_the_lock),),
         concurrent=True,
         traced=(__name__,),
-        first=("deadline-against-dispatch",),
+        first=("deadline-while-waiting",),
     ),
     Mutant(
         "reservations-forgotten",
@@ -450,7 +451,7 @@ MUTANTS = (
         "A halt that found the lock taken waits until its holder tidies up, and calls get in before that.",
         (Method(Ledger, "admit", _posted_is_left_for_later),),
         concurrent=True,
-        traced=(__name__,),
+        traced=(__name__, "failstop.runtime.chain.accounts"),
         first=("halt-against-dispatch",),
     ),
 )

@@ -180,6 +180,7 @@ MUTANTS = (
         "G1",
         "The budget adds up and compares dollars as floats.",
         (Function(budget.spend, _float_dollars),),
+        first=("exact-to-the-limit",),
     ),
     Mutant(
         "budget-refuses-and-goes-on",
@@ -209,6 +210,7 @@ MUTANTS = (
         ),
         concurrent=True,
         traced=(__name__,),
+        first=("last-step-of-a-guard",),
     ),
     Mutant(
         "quota-checked-then-counted",
@@ -240,6 +242,7 @@ MUTANTS = (
         "quota",
         "Hours and days are those of the wall clock, which may be set back.",
         (Method(QuotaManager, "_windows", _by_the_wall),),
+        first=("wall-clock-set-back",),
     ),
     Mutant(
         "roll-back-forgotten",

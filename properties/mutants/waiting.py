@@ -105,7 +105,7 @@ MUTANTS = (
         "A settlement wakes one of those who wait, and nobody wakes the others.",
         (Method(Ledger, "_wake", _one_is_woken),),
         concurrent=True,
-        first=("two-wait",),
+        first=("halt-against-waiting",),
     ),
     Mutant(
         "wake-up-lost",

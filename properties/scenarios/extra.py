@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from failstop.properties.references.budget import Spend
+from failstop.properties.references.chain import Advance
+from failstop.properties.references.quota import HOUR_NS, Start
 from failstop.properties.scenario import Scenario
+from failstop.properties.subjects.budget import BudgetSubject
 from failstop.properties.subjects.chain import Call, ChainSubject, CloseIt
 from failstop.properties.subjects.context import (
     CloseContext,
@@ -12,10 +16,15 @@ from failstop.properties.subjects.context import (
     MakeChild,
     Plainly,
     Reserve,
+    Wait,
 )
+from failstop.properties.subjects.set_back import SetBackSubject
 from failstop.runtime.limits import Limits
 
 _TEN_NANO = "0.00000001"
+_TENTH = 100_000_000
+_SECOND = 1_000_000_000
+_IN_FULL = Plainly(in_full=True)
 
 SCENARIOS = (
     Scenario(
@@ -89,5 +98,53 @@ SCENARIOS = (
         ("halt",),
         ContextSubject(Limits(max_steps=1)),
         ((Plainly(), Plainly()), (Plainly(),)),
+    ),
+    Scenario(
+        "deadline-before-its-alarm",
+        "The deadline passes while calls come in, and its alarm is late",
+        "G5",
+        ("deadline",),
+        ContextSubject(Limits(max_seconds=1)),
+        ((_IN_FULL, Plainly()), (Wait(_SECOND), _IN_FULL)),
+    ),
+    Scenario(
+        "deadline-while-waiting",
+        "The deadline passes while a call waits, its alarm is late, and then there is room for the call",
+        "G5",
+        ("deadline",),
+        ContextSubject(Limits(max_seconds=1, max_cost_usd=_TEN_NANO)),
+        ((Plainly(cost=4, in_full=True),), (Reserve("a", 8), Wait(_SECOND), EndIt("a", "settle", 1))),
+    ),
+    Scenario(
+        "halt-against-waiting",
+        "Somebody halts the chain while two calls wait for what is held for good",
+        "halt",
+        ("halt",),
+        ContextSubject(Limits(max_cost_usd=_TEN_NANO)),
+        ((Reserve("a", 8), HaltChain()), (Plainly(cost=4),), (Plainly(cost=4),)),
+    ),
+    Scenario(
+        "exact-to-the-ceiling",
+        "A tenth and two tenths of a dollar, where three are left",
+        "G1",
+        ("cost",),
+        ChainSubject(Limits(max_cost_usd="0.3")),
+        ((Call(reserve=_TENTH, cost=_TENTH),), (Call(reserve=2 * _TENTH, cost=2 * _TENTH),)),
+    ),
+    Scenario(
+        "exact-to-the-limit",
+        "A tenth and two tenths of a dollar, where a budget has three",
+        "G1",
+        ("cost",),
+        BudgetSubject(3 * _TENTH),
+        ((Spend(_TENTH),), (Spend(2 * _TENTH),)),
+    ),
+    Scenario(
+        "wall-clock-set-back",
+        "An hour ends, and the wall clock is set back meanwhile",
+        "quota",
+        (),
+        SetBackSubject(max_runs=1, wall_ns=10 * HOUR_NS),
+        ((Start("a"), Start("b")), (Advance(HOUR_NS), Start("c"))),
     ),
 )

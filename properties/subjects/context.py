@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
-from failstop.properties.references.chain import DONE, TOLD, Admit, Chain, ChainReference, Close, Halt, Settle
+from failstop.properties.references.chain import DONE, TOLD, Admit, Advance, Chain, ChainReference, Close, Halt, Settle
 from failstop.properties.subject import Lane, NotOffered
 from failstop.properties.subjects.still import StillClock
 from failstop.properties.subjects.unexplained import unexplained
@@ -14,6 +14,7 @@ from failstop.properties.targets.failstop import FailstopTarget
 from failstop.runtime.chain.context import ExecutionContext
 from failstop.runtime.chain.dispatch import AlreadyEnded, Dispatch
 from failstop.runtime.chain.graph import ExecutionGraph
+from failstop.runtime.clock import VirtualAlarm
 from failstop.runtime.cores.ledger import ADMITTED, release
 from failstop.runtime.money import Money
 from failstop.runtime.stops import Denied, Stop
@@ -29,10 +30,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Plainly:
-    """Dispatch a stub that costs nano-dollars known beforehand, with no further option."""
+    """Dispatch a stub that costs nano-dollars known beforehand; in_full: with an option that the quick way lacks."""
 
     context: str = ""
     cost: int = 0
+    in_full: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,22 @@ class HaltChain:
     """Halt the chain."""
 
 
-ContextMove: TypeAlias = Plainly | Reserve | EndIt | MakeChild | CloseContext | HaltChain
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Let nanoseconds pass; alarms come late."""
+
+    duration_ns: int
+
+
+ContextMove: TypeAlias = Plainly | Reserve | EndIt | MakeChild | CloseContext | HaltChain | Wait
+
+
+class LateClock(StillClock):
+    """A clock whose alarms are later than anything that is played, as those of a busy machine may be."""
+
+    def call_at(self, when_ns: int, callback: Callable[[], None]) -> VirtualAlarm:  # noqa: ARG002 - too late
+        """See Clock."""
+        return VirtualAlarm(callback)
 
 
 class End(NamedTuple):
@@ -98,6 +115,8 @@ class ContextReference(ChainReference):
             yield state, closed if halt == ADMITTED else TOLD[halt]
         elif isinstance(action, End):
             yield self._ended(state, action)
+        elif isinstance(action, Advance):
+            yield state._replace(now=state.now + action.duration_ns), DONE
         else:
             yield from super().outcomes(state, action)
 
@@ -136,18 +155,20 @@ class ContextSubject:
         """See Subject."""
         if not isinstance(target, FailstopTarget):
             raise NotOffered("it is no ExecutionContext")
-        return ContextInstrument(ExecutionContext(self.limits, clock=StillClock()))
+        clock = LateClock()
+        return ContextInstrument(ExecutionContext(self.limits, clock=clock), clock)
 
 
 class ContextInstrument:
     """The context, its children, and the reservations."""
 
-    def __init__(self, root: ExecutionContext) -> None:
+    def __init__(self, root: ExecutionContext, clock: LateClock) -> None:
+        self._clock = clock
         self._contexts = {"": root}
         self._reserved: dict[str, tuple[str, Dispatch]] = {}
         self._numbers: dict[int, itertools.count[int]] = {}
 
-    def play(self, move: ContextMove, lane: Lane) -> None:
+    def play(self, move: ContextMove, lane: Lane) -> None:  # noqa: C901 - one case a move
         """See Instrument; a move on what was not made makes no operation."""
         match move:
             case Plainly():
@@ -170,6 +191,10 @@ class ContextInstrument:
             case HaltChain():
                 lane.begin(Halt(""))
                 lane.end(_told(lambda: self._contexts[""].halt("somebody stopped it")))
+            case Wait():
+                lane.begin(Advance(move.duration_ns))
+                self._clock.advance_ns(move.duration_ns)
+                lane.end(DONE)
 
     def look(self, lane: Lane) -> None:
         """See Instrument; what it came to shows in what was let in."""
@@ -185,8 +210,9 @@ class ContextInstrument:
             lane.end("admitted")
             lane.begin(Settle(call, move.cost))
 
-        # With these options alone a call takes the quick way.
-        lane.end(_told(lambda: context.call(stub, cost=Money(move.cost))))
+        # With a cost alone a call takes the quick way.
+        options: dict[str, Any] = {"name": "stub"} if move.in_full else {}
+        lane.end(_told(lambda: context.call(stub, cost=Money(move.cost), **options)))
 
     def _reserve(self, move: Reserve, lane: Lane) -> None:
         call = self._asked(move.context, move.nano, lane)
