@@ -103,7 +103,7 @@ def _replay_program(word: str, load: Callable[[str], AnyTarget]) -> tuple[bool, 
     except ValueError as error:
         refuse("TOKEN", str(error))
     difference = replaying.difference_of(load(named), subject, moves)
-    told = program.test_of(named, subject, moves)
+    told = program.as_test(named, subject, moves)
     if difference is None:
         return False, f"{told}\nthe program goes as the reference says"
     return True, f"{told}\n{difference.told}"
