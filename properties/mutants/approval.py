@@ -7,24 +7,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from failstop.properties.mutants.mutant import Function, Method, Mutant
-from failstop.runtime.agent import gate
 from failstop.runtime.agent.approval import Grant
-from failstop.runtime.audit import canonical
+from failstop.runtime.audit.canonical import fingerprint
 from failstop.runtime.cores import grant as core
 from failstop.runtime.cores.grant import APPROVED, GRANTED, PENDING, answer, ruling, use
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from failstop.runtime.agent.tools import Tool
-
 
 def _any_arguments(self: Grant, digest: str) -> int:
     return self._step(lambda state, now_ns: core.use(state, True, now_ns))
 
 
-def _names_of_arguments_only(self: gate.Gate, held: gate.Held, tool: Tool) -> str:
-    return canonical.digest({"run": self._run, "tool": tool.name, "args": sorted(held.args), "covered": None})
+def _names_of_arguments_only(tool: str, args: object) -> str:
+    return fingerprint(tool, sorted(args) if isinstance(args, dict) else args)
 
 
 def _good_for_ever(state: core.Grant, same: bool, now_ns: int) -> tuple[core.Grant, int]:
@@ -70,36 +67,41 @@ MUTANTS = (
         "approval",
         "A yes for a tool opens it for whatever arguments come.",
         (Method(Grant, "use", _any_arguments),),
+        first=("drift-against-use",),
     ),
     Mutant(
         "arguments-hashed-by-name",
-        "approval",
-        "What was approved is told by the names of its arguments, not by their values.",
-        (Method(gate.Gate, "_digest", _names_of_arguments_only),),
+        "loop",
+        "Two calls are taken for equal if the names of their arguments are.",
+        (Function(fingerprint, _names_of_arguments_only),),
     ),
     Mutant(
         "approval-not-used-up",
         "approval",
         "A yes is good for any number of dispatches.",
         (Function(use, _good_for_ever),),
+        first=("one-yes-two-uses",),
     ),
     Mutant(
         "approval-used-before-it-is-answered",
         "approval",
         "A question that nobody has answered is as good as a yes.",
         (Function(use, _used_before_it_is_answered),),
+        first=("answer-against-use",),
     ),
     Mutant(
         "approval-never-expires",
         "approval",
         "A yes is good however late it is used.",
         (Function(use, _never_too_late),),
+        first=("expiry-against-use",),
     ),
     Mutant(
         "no-is-taken-back",
         "approval",
         "A second answer counts in place of the first.",
         (Function(answer, _last_answer_counts),),
+        first=("yes-against-no",),
     ),
     Mutant(
         "standing-answer-beats-the-exact-one",
@@ -113,5 +115,6 @@ MUTANTS = (
         "A grant is looked at under its lock, and marked as used in a second section.",
         (Method(Grant, "_step", _looked_at_then_marked),),
         concurrent=True,
+        first=("one-yes-two-uses",),
     ),
 )

@@ -56,6 +56,7 @@ MUTANTS = (
         "audit",
         "An event is written when the next one comes, so the last one is lost with the process.",
         (Method(AuditLog, "_append", _kept_in_memory), Method(AuditLog, "close", _written_at_the_end)),
+        first=("append-against-append",),
     ),
     Mutant(
         "log-without-its-lock",
@@ -71,11 +72,13 @@ MUTANTS = (
         "audit",
         "The hash of the line before is left out of an event.",
         (Function(line_of, _every_event_is_the_first),),
+        first=("append-against-append",),
     ),
     Mutant(
         "chain-goes-on-unrecorded",
         "audit",
         "A chain whose log cannot be written goes on.",
         (Method(Journal, "_write", _goes_on_unrecorded),),
+        first=("log-cannot-be-written",),
     ),
 )

@@ -96,12 +96,14 @@ MUTANTS = (
         "G4",
         "The result of a call from before the breaker opened counts for it now.",
         (Function(report, _stale_results_count),),
+        first=("late-success",),
     ),
     Mutant(
         "probe-slot-never-freed",
         "G4",
         "A probe that is never heard of keeps its slot for ever.",
         (Function(admit, _slot_never_freed),),
+        first=("lost-probe",),
     ),
     Mutant(
         "half-open-lets-all-in",
@@ -109,24 +111,28 @@ MUTANTS = (
         "While a probe is out, everybody is let in.",
         (Function(admit, _all_let_in),),
         concurrent=True,
+        first=("one-probe",),
     ),
     Mutant(
         "lease-begun-anew-by-the-refused",
         "G4",
         "Each caller that is refused for a probe gives that probe another lease.",
         (Function(admit, _lease_begun_anew),),
+        first=("lost-probe",),
     ),
     Mutant(
         "no-answer-closes-the-breaker",
         "G4",
         "A probe that was cancelled, or never dispatched, closes the breaker as a success does.",
         (Function(report, _no_answer_is_a_yes),),
+        first=("probe-that-says-nothing",),
     ),
     Mutant(
         "failures-not-in-a-row",
         "G4",
         "A success between two failures does not begin the count anew.",
         (Function(report, _success_changes_nothing),),
+        first=("success-between-failures",),
     ),
     Mutant(
         "two-probes-at-once",
@@ -134,6 +140,7 @@ MUTANTS = (
         "A call is decided on under the lock, and the probe is noted in a second section.",
         (Method(CircuitBreaker, "check", _decided_then_noted),),
         concurrent=True,
+        first=("one-probe",),
     ),
     Mutant(
         "results-counted-without-the-lock",
@@ -142,11 +149,13 @@ MUTANTS = (
         (Method(CircuitBreaker, "_end", _counted_without_the_lock),),
         concurrent=True,
         traced=(__name__,),
+        first=("failures-at-once",),
     ),
     Mutant(
         "undispatched-probe-keeps-its-slot",
         "G4",
         "A probe that another policy denied is not given back.",
         (Method(CircuitBreaker, "release", _probe_not_given_back),),
+        first=("probe-denied-by-the-second",),
     ),
 )

@@ -16,9 +16,10 @@ from failstop.models.mutants import Mutant as Edited
 from failstop.planners.catalogue import bundled
 from failstop.properties import references, scenarios, subjects
 from failstop.properties.check import check
-from failstop.properties.evidence import INCONCLUSIVE, VIOLATED
+from failstop.properties.evidence import HOLDS, INCONCLUSIVE, VIOLATED
 from failstop.properties.finding import is_exact, not_promised
 from failstop.properties.linearizable import End
+from failstop.properties.machines.check import check_machines
 from failstop.properties.run_audit import audit
 from failstop.properties.scenarios.catalogue import quick
 from failstop.properties.schedules.explorer import Reach, explore, replay
@@ -98,6 +99,19 @@ def schedules(mutant: Mutant) -> Finding:
     return Finding(UNDECIDED, undecided) if undecided else Finding(SURVIVED, told)
 
 
+def machines(mutant: Mutant) -> Finding:
+    """Play random programs on every subject."""
+    undecided, held = "", 0
+    with mutant.put_in():
+        for record in check_machines(load(TARGETS[0]), TARGETS[0], "quick", None):
+            if record.verdict == VIOLATED:
+                return Finding(KILLED, f"{record.subject}: {record.detail}")
+            if record.verdict == INCONCLUSIVE:
+                undecided = undecided or f"{record.subject}: {record.detail}"
+            held += record.verdict == HOLDS
+    return Finding(UNDECIDED, undecided) if undecided else Finding(SURVIVED, f"{held} machines found nothing")
+
+
 def models(mutant: Mutant) -> Finding:
     """Ask the proofs of a core about a step that is wrong; the rest is not theirs."""
     step = mutant.core
@@ -114,7 +128,7 @@ def models(mutant: Mutant) -> Finding:
 
 
 LAYERS: Mapping[str, Callable[[Mutant], Finding]] = MappingProxyType(
-    {"chaos": chaos, "schedules": schedules, "models": models}
+    {"chaos": chaos, "machines": machines, "schedules": schedules, "models": models}
 )
 
 

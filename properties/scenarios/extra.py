@@ -124,6 +124,14 @@ SCENARIOS = (
         ((Reserve("a", 8), HaltChain()), (Plainly(cost=4),), (Plainly(cost=4),)),
     ),
     Scenario(
+        "log-cannot-be-written",
+        "The log of a chain has room for one more call, and two are asked for at once",
+        "audit",
+        (),
+        ContextSubject(Limits(max_steps=9), writable=1),
+        ((Plainly(), Plainly()), (Plainly(),)),
+    ),
+    Scenario(
         "exact-to-the-ceiling",
         "A tenth and two tenths of a dollar, where three are left",
         "G1",

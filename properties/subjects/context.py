@@ -15,7 +15,7 @@ from failstop.runtime.chain.context import ExecutionContext
 from failstop.runtime.chain.dispatch import AlreadyEnded, Dispatch
 from failstop.runtime.chain.graph import ExecutionGraph
 from failstop.runtime.clock import VirtualAlarm
-from failstop.runtime.cores.ledger import ADMITTED, release
+from failstop.runtime.cores.ledger import ADMITTED, HALTED, release, stop
 from failstop.runtime.money import Money
 from failstop.runtime.stops import Denied, Stop
 
@@ -92,6 +92,20 @@ class LateClock(StillClock):
         return VirtualAlarm(callback)
 
 
+class FullSink:
+    """A log with room for so many admissions."""
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+
+    def record(self, kind: str, _: object, /) -> None:
+        """See AuditSink."""
+        if kind == "admit":
+            if self._room == 0:
+                raise OSError("no space left on device")
+            self._room -= 1
+
+
 class End(NamedTuple):
     """Somebody ends a reservation, which may have been ended before."""
 
@@ -105,7 +119,16 @@ class Make(NamedTuple):
 
 
 class ContextReference(ChainReference):
-    """The reference of a chain, with reservations that end once and children that are made meanwhile."""
+    """The reference of a chain, with reservations that end once and children that are made meanwhile.
+
+    writable: how many admissions its log has room for, None: any number.
+    """
+
+    def __init__(
+        self, limits: Limits, children: tuple[tuple[str, Limits | None], ...], writable: int | None = None
+    ) -> None:
+        super().__init__(limits, children)
+        self._writable = writable
 
     def outcomes(self, state: Chain, action: ChainAction | End | Make) -> Iterator[tuple[Chain, object]]:
         """See Reference."""
@@ -118,7 +141,13 @@ class ContextReference(ChainReference):
         elif isinstance(action, Advance):
             yield state._replace(now=state.now + action.duration_ns), DONE
         else:
-            yield from super().outcomes(state, action)
+            for after, answer in super().outcomes(state, action):
+                name, root = state.accounts[0]
+                if answer == TOLD[ADMITTED] and self._writable is not None and root.state[2] >= self._writable:
+                    halted = (name, root._replace(state=stop(root.state, HALTED)))
+                    yield state._replace(accounts=(halted, *state.accounts[1:])), "OSError, an Exception"
+                else:
+                    yield after, answer
 
     def _ended(self, state: Chain, action: End) -> tuple[Chain, object]:
         held = next((each for each in state.held if each[0] == action.call), None)
@@ -136,10 +165,14 @@ class ContextReference(ChainReference):
 
 @dataclass(frozen=True, slots=True)
 class ContextSubject:
-    """A context under limits; children: the paths of those that are made in the course of it."""
+    """A context under limits; children: the paths of those that are made in the course of it.
+
+    writable: how many admissions its log has room for, None: it has no log.
+    """
 
     limits: Limits
     children: tuple[str, ...] = ()
+    writable: int | None = None
     name: str = "context"
     ignored: tuple[type, ...] = (ExecutionGraph, Lane)
 
@@ -149,14 +182,16 @@ class ContextSubject:
 
     def reference(self, *, exact: bool) -> Reference:  # noqa: ARG002 - ours alone is held to it
         """See Subject."""
-        return cast("Reference", ContextReference(self.limits, tuple((name, None) for name in self.children)))
+        children = tuple((name, None) for name in self.children)
+        return cast("Reference", ContextReference(self.limits, children, self.writable))
 
     def open(self, target: AnyTarget) -> ContextInstrument:
         """See Subject."""
         if not isinstance(target, FailstopTarget):
             raise NotOffered("it is no ExecutionContext")
         clock = LateClock()
-        return ContextInstrument(ExecutionContext(self.limits, clock=clock), clock)
+        sink = None if self.writable is None else FullSink(self.writable)
+        return ContextInstrument(ExecutionContext(self.limits, clock=clock, audit=sink), clock)
 
 
 class ContextInstrument:
