@@ -430,6 +430,24 @@ def test_a_forged_digest_opens_nothing() -> None:
     assert world.done == []
 
 
+def test_a_question_to_a_person_names_the_tool_and_the_request() -> None:
+    """Of each one that waits."""
+    one, two = (
+        ApprovalRequest(f"r:1.{number}", "r", tool, RiskTier.IRREVERSIBLE, {}, "digest", "why")
+        for number, tool in ((1, "pay"), (2, "send"))
+    )
+    asked = ApprovalRequired((one, two))
+    assert str(asked) == "waiting for a person: pay (r:1.1), send (r:1.2)"
+    assert asked.args == ((one, two),)
+
+
+def test_a_standing_answer_that_was_never_given_can_be_forgotten() -> None:
+    """Nothing happens."""
+    answers = StandingAnswers()
+    answers.forget("pay")
+    assert answers.for_tool("pay") == core.NO_ANSWER
+
+
 def test_the_digest_tells_calls_apart_by_their_arguments() -> None:
     """And not by the order of their keys."""
     world = World()

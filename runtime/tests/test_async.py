@@ -171,6 +171,34 @@ def test_retries_draw_from_the_chain_in_virtual_time():
     assert clock.now_ns() > 0
 
 
+def test_a_call_is_not_tried_again_unless_it_is_asked_for():
+    """And the one try is no retry."""
+    ctx = context()
+    work = Witness(error=ValueError("no"))
+    with pytest.raises(ValueError, match="no"):
+        asyncio.run(ctx.acall(work))
+    assert (work.count, ctx.snapshot().retries) == (1, 0)
+    asyncio.run(context(max_retries=0).acall(Witness()))
+
+
+def test_a_retry_that_could_only_begin_after_the_deadline_is_not_waited_for():
+    """The error comes out at once."""
+    clock = VirtualClock()
+    ctx = context(clock, max_seconds=1)
+    work = Witness(error=ValueError("again"))
+    with pytest.raises(ValueError, match="again"):
+        asyncio.run(ctx.acall(work, retries=RetryContainer(3, backoff_base_s=5, clock=clock)))
+    assert (work.count, clock.now_ns()) == (1, 0)
+
+
+def test_the_value_and_the_tokens_of_an_awaited_call_are_kept():
+    """The value as the partial result, the tokens in the graph."""
+    ctx = context()
+    assert asyncio.run(ctx.acall(Witness(), tokens=lambda _: (3, 4))) == "ok"
+    assert ctx.get_partial_result() == "ok"
+    assert [(node.tokens_in, node.tokens_out) for node in ctx.graph.nodes()] == [(3, 4)]
+
+
 def test_nested_layers_of_retries_share_the_chains_ceiling_and_are_charged():
     """3 x 3 x 5 over a tool that always fails, awaited: four retries in all (field case 37)."""
     clock = VirtualClock()

@@ -387,6 +387,14 @@ class TestCall:
         breaker = CircuitBreaker(clock=VirtualClock())
         assert race(1, lambda _: breaker.call(breaker.call, int)) == [0]
 
+    def test_a_denial_says_how_long_to_wait(self):
+        """The caller of a breaker alone hears of it as the caller of a chain does."""
+        clock = VirtualClock()
+        breaker = tripped(clock)
+        with pytest.raises(Denied) as caught:
+            breaker.call(lambda: 1)
+        assert (caught.value.degradation.action, caught.value.degradation.wait_ns) == ("wait", 10 * SECOND)
+
 
 class TestConfiguration:
     """What cannot be used is refused by name (G6)."""
@@ -405,6 +413,27 @@ class TestConfiguration:
             CircuitBreaker(**{field: value})
         with pytest.raises(ConfigurationError, match="probe_lease_s"):
             CircuitBreaker(probe_lease_s=0)
+
+    @pytest.mark.parametrize(
+        "option", [{"failure_threshold": 0}, {"probe_lease_s": 0}, {"is_failure": 1}, {"shared": 1}]
+    )
+    def test_an_option_that_is_refused_is_shown(self, option):
+        """Its name and its value."""
+        with pytest.raises(ConfigurationError) as caught:
+            CircuitBreaker(**option)
+        assert {caught.value.field: caught.value.value} == option
+
+    def test_without_options_five_failures_open_it_for_a_minute_and_a_probe_has_one_too(self):
+        """As the signature says."""
+        clock = VirtualClock()
+        breaker = CircuitBreaker(clock=clock)
+        for state in [BreakerState.CLOSED] * 4 + [BreakerState.OPEN]:
+            breaker.report(CALL, breaker.check(CALL), ValueError(), 0)
+            assert breaker.state is state
+        assert breaker.check(CALL).degradation.wait_ns == 60 * SECOND
+        clock.advance_ns(60 * SECOND)
+        assert breaker.check(CALL).allowed
+        assert breaker.check(CALL).degradation.wait_ns == 60 * SECOND
 
     @pytest.mark.parametrize("options", [{"is_failure": None}, {"is_failure": ValueError()}, {"shared": 1}])
     def test_other_options_are_checked_too(self, options):

@@ -325,3 +325,15 @@ class TestThreads:
             permit = budget.check(asking(3))
             race(8, lambda _, b=budget, p=permit: b.report(asking(3), p, None, 1))
             assert (budget.spent, budget.reserved) == (Money(1), Money(4))
+
+
+def test_a_denial_carries_the_numbers_and_the_way_out():
+    """A shut budget has none; one that only holds in flight keep a call out of says to wait."""
+    budget = BudgetEnforcer("1")
+    budget.check(asking(800_000_000))
+    kept_out = budget.check(asking(500_000_000))
+    assert kept_out.reason == "of $1.00, $0.00 is spent and $0.80 held for calls in flight"
+    assert (kept_out.policy_type, kept_out.degradation.action) == ("budget", "wait")
+    shut = budget.check(asking(1_500_000_000))
+    assert shut.reason == "the budget is shut: of $1.00, $0.00 is spent and $0.80 held"
+    assert (shut.policy_type, shut.degradation) == ("budget", None)

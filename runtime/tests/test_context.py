@@ -173,6 +173,26 @@ class TestHalt:
         assert ctx.wrap_llm_call(Witness()) is Decision.HALT
         assert ctx.snapshot().tool_calls == 1
 
+    def test_the_wrapped_calls_hand_on_what_they_are_given(self):
+        """The arguments reach the function, and nothing else does."""
+        seen = []
+        ctx = context()
+        for wrapped in (ctx.wrap_llm_call, ctx.wrap_tool_call):
+            wrapped(lambda *args, **kwargs: seen.append((args, kwargs)), 1, 2, name="full", key="value")
+        assert seen == [((1, 2), {"key": "value"})] * 2
+
+    def test_the_wrapped_calls_are_of_their_kind(self):
+        """Only one of them is a tool call."""
+        ctx = context(max_tool_calls=0)
+        assert ctx.wrap_llm_call(Witness(), name="full") is Decision.ALLOW
+        assert ctx.wrap_tool_call(Witness(), name="full") is Decision.HALT
+
+    def test_a_stop_explains_itself_only_where_there_is_something_to_explain(self):
+        """A stop by cost says what was asked for; one by steps has its numbers and needs no more."""
+        assert until_stopped(context(max_steps=0), Witness()).detail == ""
+        stop = until_stopped(context(max_cost_usd="0.10"), Witness(), cost="0.20")
+        assert stop.detail == "a call asked for $0.20"
+
 
 class TestCost:
     """G1: committed + reserved never passes the ceiling; unknown is not free."""
@@ -351,11 +371,9 @@ class TestContention:
         return thread, release
 
     def wait_for_waiter(self, ctx, count=1):
-        """Spin until calls are waiting at the ledger."""
-        deadline = threading.Event()
-        while len(ctx._ledger.chain.waiters) < count:
-            assert not deadline.wait(0.001)
-        return True
+        """Spin until calls are waiting at the ledger, for ten seconds at most."""
+        never = threading.Event()
+        return any(len(ctx._ledger.chain.waiters) >= count or never.wait(0.001) for _ in range(10_000))
 
     def test_a_call_kept_out_only_by_another_waits_for_it_to_settle(self):
         """It runs once the holder has settled for less than it held; nothing is halted."""
@@ -364,7 +382,7 @@ class TestContention:
         work = Witness()
         waiter = threading.Thread(target=ctx.call, args=(work,), kwargs={"cost": "0.50"})
         waiter.start()
-        self.wait_for_waiter(ctx)
+        assert self.wait_for_waiter(ctx)
         assert work.count == 0
         release.set()
         for thread in (holder, waiter):
@@ -392,7 +410,7 @@ class TestContention:
         stops = []
         waiter = threading.Thread(target=lambda: stops.append(until_stopped(ctx, Witness(), cost="0.50")))
         waiter.start()
-        self.wait_for_waiter(ctx)
+        assert self.wait_for_waiter(ctx)
         clock.advance_ns(10**9)
         waiter.join(10)
         assert [type(stop) for stop in stops] == [TimeStop]
@@ -435,13 +453,51 @@ class TestContention:
         stops = []
         waiter = threading.Thread(target=lambda: stops.append(until_stopped(root, Witness(), cost="0.50")))
         waiter.start()
-        self.wait_for_waiter(root)
+        assert self.wait_for_waiter(root)
         until_stopped(child, Witness(error=ValueError("no") if "retries" in trips else None), **trips)
         waiter.join(10)
         assert [type(stop) for stop in stops] == [expected]
         assert holder.is_alive()
         release.set()
         holder.join(10)
+
+    def test_a_call_of_unknown_cost_waits_in_a_child_with_limits_of_its_own_too(self):
+        """What it takes is found out first, and that is no refusal."""
+        ctx = context(max_cost_usd="1.00").create_child(Limits(max_cost_usd="0.90"))
+        holder, release = self.hold(ctx, reserve="0.80", cost=lambda _: "0.10")
+        work = Witness()
+        waiter = threading.Thread(target=ctx.call, args=(work,))
+        waiter.start()
+        assert self.wait_for_waiter(ctx)
+        release.set()
+        for thread in (holder, waiter):
+            thread.join(10)
+            assert not thread.is_alive()
+        assert work.count == 1
+
+    def test_a_reservation_waits_unless_it_is_told_not_to(self):
+        """As a call does."""
+        ctx = context(max_cost_usd="1.00")
+        holder, release = self.hold(ctx, reserve="0.80", cost=lambda _: "0.10")
+        tickets = []
+        waiter = threading.Thread(target=lambda: tickets.append(ctx.reserve("0.50")))
+        waiter.start()
+        assert self.wait_for_waiter(ctx)
+        release.set()
+        for thread in (holder, waiter):
+            thread.join(10)
+            assert not thread.is_alive()
+        assert [ticket.held for ticket in tickets] == [500_000_000]
+
+    @pytest.mark.parametrize("wait", [False, True])
+    def test_what_keeps_a_call_out_is_named(self, wait):
+        """The ceiling, what was asked for, and what is held."""
+        ctx = context(max_cost_usd="1.00")
+        ctx.reserve("0.80")
+        with pytest.raises(Contended) as caught:
+            ctx.call(Witness(), cost="0.50", wait=wait)
+        assert caught.value.policy == "cost"
+        assert caught.value.reason == "a call asked for $0.50 while calls in flight hold $0.80"
 
     def test_unknown_prices_run_one_at_a_time(self):
         """A call without an estimate waits until nothing is reserved, then takes everything."""
@@ -514,6 +570,28 @@ class TestTime:
         ctx.close()
         clock.advance_ns(2 * 10**9)
         assert (ctx.stop, ctx.token.reason) == (None, "closed")
+
+    def test_a_stop_by_time_counts_from_the_start_of_the_context_it_ends(self):
+        """Its numbers are the limit and the time used, whatever the clock said at the start."""
+        clock = VirtualClock()
+        root = context(clock)
+        clock.advance_ns(5 * 10**9)
+        child = root.create_child(Limits(max_seconds=1))
+        clock.advance_ns(2 * 10**9)
+        with pytest.raises(TimeStop) as caught:
+            child.call(Witness(), cost=0)
+        assert (caught.value.limit, caught.value.used) == (10**9, 10**9)
+
+    def test_a_retry_that_could_only_begin_at_the_deadline_is_not_waited_for(self):
+        """The error comes out at once; one nanosecond more of time, and it is waited for."""
+        for spare_ns, tries in ((0, 1), (1, 2)):
+            clock = VirtualClock()
+            ctx = context(clock, max_seconds=10)
+            clock.advance_ns(9 * 10**9 - spare_ns)
+            work = Witness(error=ValueError("again"))
+            with pytest.raises(ValueError, match="again"):
+                ctx.call(work, cost=0, retries=RetryContainer(1, jitter=0, clock=clock))
+            assert work.count == tries
 
 
 class TestRetries:
@@ -797,6 +875,22 @@ class TestRecords:
         ctx.call(Witness(), name="full")
         assert [node.number for node in ctx.graph.nodes()] == [1, 3, 4]
 
+    def test_no_two_calls_share_a_number_when_several_were_released(self):
+        """Each release moves the numbers on."""
+        ctx = context()
+        ctx.reserve().release()
+        ctx.call(Witness())
+        ctx.reserve().release()
+        ctx.call(Witness())
+        assert [node.number for node in ctx.graph.nodes()] == [2, 4]
+
+    def test_a_reservation_is_on_record_by_its_name_and_its_end(self):
+        """Without a name it says what it was."""
+        ctx = context()
+        ctx.reserve().settle(0)
+        ctx.reserve(name="callback").fail(ValueError())
+        assert [(node.name, node.status) for node in ctx.graph.nodes()] == [("reserved", "ok"), ("callback", "error")]
+
     def test_the_graph_is_bounded_and_hints_at_a_loop(self):
         """Only the newest nodes stay; a run of one signature is visible long before a ceiling."""
         ctx = context()
@@ -917,6 +1011,46 @@ class TestCharges:
         ctx.step("turn")
         with pytest.raises(StepStop):
             ctx.step("turn")
+
+
+class TestLog:
+    """What a log is told beyond what the tests of the audit ask of it."""
+
+    class Kept(list):
+        """A log in memory."""
+
+        def record(self, kind, data, /):
+            self.append((kind, dict(data)))
+
+    def test_a_child_is_on_record_with_its_own_limits(self):
+        """They say under which promises its calls run."""
+        log = self.Kept()
+        root = ExecutionContext(Limits(max_steps=5), clock=VirtualClock(), audit=log)
+        root.create_child(Limits(max_steps=2), name="child")
+        assert log[-1][1]["limits"]["max_steps"] == 2
+
+    def test_an_interrupt_in_the_function_that_reads_the_cost_is_on_record_as_the_end_of_the_call(self):
+        """What the call held is charged, and nobody calls that its cost."""
+
+        def cost(_):
+            raise KeyboardInterrupt
+
+        log = self.Kept()
+        ctx = ExecutionContext(Limits(max_cost_usd="1.00"), clock=VirtualClock(), audit=log)
+        with pytest.raises(KeyboardInterrupt):
+            ctx.call(Witness(), reserve="0.40", cost=cost)
+        (told,) = (data for kind, data in log if kind == "settle")
+        assert (told["outcome"], told["cost_known"], told["cost_nano"]) == ("error", False, 400_000_000)
+        assert told["error"].startswith("KeyboardInterrupt")
+        assert [node.status for node in ctx.graph.nodes()] == ["error"]
+
+    @pytest.mark.parametrize("report", [lambda _: 1 / 0, lambda _: "dear", lambda _: None, None])
+    def test_a_cost_that_nobody_knows_is_on_record_as_unknown(self, report):
+        """However it stayed unknown."""
+        log = self.Kept()
+        ctx = ExecutionContext(Limits(max_cost_usd="1.00"), clock=VirtualClock(), audit=log)
+        ctx.call(Witness(), reserve="0.40", cost=report)
+        assert [data["cost_known"] for kind, data in log if kind == "settle"] == [False]
 
 
 class TestBrokenLog:

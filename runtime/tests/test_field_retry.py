@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SAME_AGAIN = [{"n": 5, "to": "ann"}, {"to": "ann", "n": 5}, '{ "to" : "ann",\n"n": 5 }', '{"n":5,"to":"ann"}']
 
 
-@pytest.mark.parametrize("again", SAME_AGAIN, ids=str)
+@pytest.mark.parametrize("again", SAME_AGAIN, ids=["same", "other order", "spaced text", "tight text"])
 @pytest.mark.parametrize("parallel", [False, True])
 def test_a_call_in_doubt_is_known_again_however_it_is_spelled(again: Any, parallel: bool) -> None:
     """Other order, other white space, other step, new id: the effect is not made a second time (field case 38)."""

@@ -107,6 +107,17 @@ class TestPolicy:
         assert guard.current_step == 1
 
 
+def test_a_step_from_before_several_resets_is_not_given_back():
+    """Every reset begins an era of its own."""
+    guard = AgentStepGuard(9)
+    guard.reset()
+    old = guard.check(CALL)
+    guard.reset()
+    guard.check(CALL)
+    guard.release(CALL, old)
+    assert guard.current_step == 1
+
+
 def test_racing_threads_are_admitted_exactly_the_limit(monkeypatch):
     """16 threads, 3 steps each, 25 admitted in all; many rounds."""
     slowed(monkeypatch, shell, "step")

@@ -1120,6 +1120,15 @@ def test_a_run_reserves_its_cost_ceiling_and_settles_what_it_spent() -> None:
     assert loop.run(Scripted(), "goal", tenant="bob").outcome is Outcome.COMPLETED
 
 
+@pytest.mark.parametrize("run", FACES)
+def test_a_run_is_charged_to_the_tenant_it_names(run: Any) -> None:
+    """On either face, and to no other."""
+    world = World()
+    quota = QuotaManager(max_runs_per_hour=1, clock=world.clock)
+    run(world.loop(quota=quota), Scripted(), tenant="ann")
+    assert (quota.usage("ann").runs, quota.usage("bob").runs) == (1, 0)
+
+
 def test_a_run_that_its_quota_refuses_leaves_nothing_behind(tmp_path: Path) -> None:
     """Refused before anything is written or run."""
     world = World()

@@ -57,12 +57,26 @@ class Scripted:
         self.diary.append(("reset", self.name))
 
 
+class Hollow:
+    """It has the name of a policy and nothing else."""
+
+    policy_type = "hollow"
+
+
 def pipeline_of(*scripts):
     """A pipeline of scripted policies named a, b, c, ... and their common diary."""
     diary = []
     return PolicyPipeline(
         Scripted(name, diary, **script) for name, script in zip("abcdefgh", scripts, strict=False)
     ), diary
+
+
+@pytest.mark.parametrize("make", [lambda: AgentStepGuard(1), lambda: BudgetEnforcer("1"), lambda: CircuitBreaker(1)])
+def test_an_allowance_carries_the_name_of_its_policy_and_no_reason(make):
+    """As a denial does; there is nothing to explain."""
+    policy = make()
+    decision = policy.check(CALL)
+    assert (decision.allowed, decision.policy_type, decision.reason) == (True, policy.policy_type, "")
 
 
 class TestFirstDenialWins:
@@ -107,6 +121,13 @@ class TestFirstDenialWins:
         for alien in (None, object(), "budget"):
             with pytest.raises(ConfigurationError, match="policies"):
                 PolicyPipeline([alien])
+
+    @pytest.mark.parametrize("alien", [object(), Hollow()])
+    def test_what_is_no_policy_is_shown(self, alien):
+        """The name of the argument and the very thing."""
+        with pytest.raises(ConfigurationError) as caught:
+            PolicyPipeline([alien])
+        assert (caught.value.field, caught.value.value) == ("policies", alien)
 
 
 class TestRollback:

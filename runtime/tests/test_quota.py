@@ -345,6 +345,31 @@ class TestWindows:
             refused(manager, f"made up {index}")
         assert manager._tenants == {}
 
+    @pytest.mark.parametrize("settled", [True, False])
+    def test_the_smallest_amount_is_remembered_for_the_day(self, settled):
+        """A billionth of a dollar, spent or only reserved, when the hour turns."""
+        manager, clock = quota(usd="1")
+        ticket = manager.start("t", Money(1))
+        if settled:
+            ticket.settle(Money(1))
+        clock.advance_ns(HOUR_NS)
+        usage = manager.usage("t")
+        assert (usage.spent, usage.reserved) == ((Money(1), Money(0)) if settled else (Money(0), Money(1)))
+
+    def test_the_windows_are_those_of_the_wall_whatever_the_monotonic_clock_says(self):
+        """A manager that is made a quarter of an hour after the clock began sees the same hour end."""
+        clock = VirtualClock(wall_start_ns=1000 * DAY_NS)
+        clock.advance_ns(HOUR_NS // 4)
+        manager, _ = quota(runs=1, clock=clock)
+        manager.start("t")
+        assert refused(manager).degradation.wait_ns == HOUR_NS * 3 // 4
+
+    def test_a_run_for_all_that_a_day_has_may_come_again_tomorrow(self):
+        """Only what no day has room for is told not to wait; so for the smallest day too."""
+        manager, clock = quota(usd=Money(1))
+        manager.start("t", Money(1)).settle(Money(1))
+        assert refused(manager, reserve=Money(1)).degradation.wait_ns == DAY_NS - clock.now_ns()
+
 
 class TestTenants:
     """One key, one tenant (field case 36)."""
@@ -395,6 +420,26 @@ class TestTenants:
         refused(manager, ("org", Chameleon("eve")))
 
 
+class TestDenials:
+    """What a tenant is told."""
+
+    @pytest.mark.parametrize(("reserve", "asks"), [(None, "all that is left"), ("0.50", "$0.50"), (0, "$0.00")])
+    def test_a_denial_says_what_the_run_asked_for(self, reserve, asks):
+        """And what there is."""
+        manager, _ = quota(usd="1")
+        manager.start("t", "1").settle("1.50")
+        denial = refused(manager, reserve=reserve)
+        assert f"of $1.00 a day, $1.50 is spent and $0.00 reserved; the run asks for {asks};" in denial.reason
+        assert denial.degradation.action == "wait"
+
+    def test_a_run_that_others_in_flight_keep_out_is_told_to_wait_for_them(self):
+        """Nobody knows for how long."""
+        manager, _ = quota(usd="1")
+        manager.start("t", "1")
+        denial = refused(manager, reserve="0.50")
+        assert (type(denial), denial.degradation.action, denial.degradation.wait_ns) == (Contended, "wait", 0)
+
+
 class TestLimits:
     """Zero is none allowed, None is unlimited (field case 25), and the rest is refused by name."""
 
@@ -432,6 +477,17 @@ class TestLimits:
         """Never ignored."""
         with pytest.raises(TypeError):
             QuotaManager(max_runs_per_day=5)
+
+    def test_a_free_run_under_a_limit_of_nothing_may_spend_nothing(self):
+        """Its ceiling is zero dollars, and not none at all."""
+        manager, _ = quota(usd=0)
+        assert manager.start("t", 0).ceiling == Money(0)
+
+    def test_a_ticket_names_the_amount_that_is_none(self):
+        """By the name of the argument."""
+        manager, _ = quota(usd="1")
+        with pytest.raises(ConfigurationError, match=r"^actual"):
+            manager.start("t", 0).settle("dear")
 
 
 class TestThreads:

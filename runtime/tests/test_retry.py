@@ -366,6 +366,56 @@ class TestContext:
             container.run(lambda _: failing())
         assert failing.calls == 1
 
+    def test_a_stop_that_ends_the_retrying_has_the_last_error_as_its_cause(self):
+        """On both faces; a cause that it has already stays."""
+        first, own = ValueError("first"), OSError("own")
+        for cause, expected in ((None, first), (own, own)):
+            stop = HaltedStop()
+            stop.__cause__ = cause
+            for run in (_run_plainly, _run_awaited):
+                with pytest.raises(HaltedStop) as caught:
+                    run(RetryContainer(5, backoff_base_s=0), [first, stop])
+                assert caught.value.__cause__ is expected
+
+    def test_it_hands_on_what_it_is_given_without_a_context(self):
+        """On both faces."""
+
+        async def later(*args, **kwargs):
+            return args, kwargs
+
+        container = RetryContainer()
+        assert container.execute(lambda *args, **kwargs: (args, kwargs), 1, 2, key=3) == ((1, 2), {"key": 3})
+        assert asyncio.run(container.aexecute(later, 1, 2, key=3)) == ((1, 2), {"key": 3})
+
+    def test_the_awaited_face_asks_how_long_to_wait_too(self):
+        """None gives up at once."""
+        work = Failing()
+
+        async def attempt(_):
+            return work()
+
+        with pytest.raises(ValueError, match="again"):
+            asyncio.run(RetryContainer(5).arun(attempt, lambda _: None))
+        assert work.calls == 1
+
+
+def _run_plainly(container, errors):
+    errors = list(errors)
+
+    def attempt(_):
+        raise errors.pop(0)
+
+    container.run(attempt)
+
+
+def _run_awaited(container, errors):
+    errors = list(errors)
+
+    async def attempt(_):
+        raise errors.pop(0)
+
+    asyncio.run(container.arun(attempt))
+
 
 class TestConfiguration:
     """What cannot be used is refused by name (G6)."""
@@ -392,6 +442,31 @@ class TestConfiguration:
         """Not a function, not a bool, not a source."""
         with pytest.raises(ConfigurationError, match=next(iter(option))):
             RetryContainer(**option)
+
+    @pytest.mark.parametrize(
+        "option", [{"retry_if": True}, {"idempotent": 0}, {"random": 0.5}, {"async_sleep_ns": 1}, {"jitter": 2}]
+    )
+    def test_an_option_that_is_refused_is_shown(self, option):
+        """Its name and its value."""
+        with pytest.raises(ConfigurationError) as caught:
+            RetryContainer(**option)
+        assert {caught.value.field: caught.value.value} == option
+
+    def test_a_jitter_of_the_whole_wait_is_possible(self):
+        """One is the last fraction that makes sense."""
+        assert RetryContainer(jitter=1)._jitter == core.UNIT
+
+    def test_without_options_there_are_three_retries_of_a_second_to_a_minute(self):
+        """As the signature says."""
+        sleeper = Sleeper()
+        work = Failing()
+        with pytest.raises(ValueError, match="again"):
+            RetryContainer(clock=sleeper, jitter=0).execute(work)
+        assert sleeper.sleeps == [SECOND, 2 * SECOND, 4 * SECOND]
+        sleeper.sleeps.clear()
+        with pytest.raises(ValueError, match="again"):
+            RetryContainer(9, clock=sleeper, jitter=0).execute(work)
+        assert sleeper.sleeps[-1] == 60 * SECOND
 
     def test_an_unknown_option_is_an_error(self):
         """Never ignored."""

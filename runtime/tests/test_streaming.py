@@ -151,6 +151,14 @@ def test_a_stream_can_not_be_isolated_in_a_process():
         context().stream(words, isolate="process")
 
 
+def test_a_stream_is_on_record_by_its_name():
+    """Without one it is its function's."""
+    ctx = context()
+    list(ctx.stream(words, cost=0, name="poem"))
+    list(ctx.stream(words, cost=0))
+    assert [node.name for node in ctx.graph.nodes()] == ["poem", "words"]
+
+
 @pytest.mark.parametrize("count", [2, 12_000])
 def test_the_cost_of_a_stream_is_read_from_all_of_its_own_chunks(count):
     """However many they are, and whatever other streams of the chain show meanwhile."""

@@ -197,6 +197,19 @@ class TestOthers:
         ctx = context(max_cost_usd="1.00", policies=PolicyPipeline([busy]))
         assert isinstance(answered(nested, ctx), Contended)
 
+    @pytest.mark.parametrize("depth", [1, 2, 3])
+    def test_a_call_at_any_depth_inside_of_one_on_other_threads(self, depth):
+        """What is held further out blocks it as well; the free calls between them hold nothing."""
+        ctx = context(max_cost_usd="1.00")
+
+        def inside(levels):
+            return ctx.call(inside, levels - 1, cost=0, isolate="thread") if levels else nested(ctx)
+
+        call = (ctx.call, inside, depth)
+        assert isinstance(
+            answered(lambda: call[0](*call[1:], reserve="1.00", cost=lambda _: 0, isolate="thread")), Contended
+        )
+
 
 class TestAStopBeatsAWait:
     """A chain that is over says so at once, whatever else keeps the call out."""
