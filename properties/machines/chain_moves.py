@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from decimal import Decimal
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
 from failstop.properties.finding import is_exact
+from failstop.properties.machines.weighted import weighted
 from failstop.properties.references.chain import Look
 from failstop.properties.subjects.chain import (
     Call,
@@ -36,15 +37,15 @@ _HOUR_NS = 3600 * 10**9
 
 # A retry that would begin after the deadline is not made, and the wait before it is a matter of chance. So what is left
 # of the time is either much longer than any wait or much shorter, and every program goes the same way each time.
-_SECONDS = st.sampled_from((None, Decimal(0), Decimal(5).scaleb(-9), Decimal(3600)))
-_DURATIONS = st.sampled_from((0, 1, 4, 5, _HOUR_NS - 5, _HOUR_NS))
+_SECONDS = (Decimal(3600), Decimal(5).scaleb(-9), Decimal(0))
+_DURATIONS = (0, 1, 4, 5, _HOUR_NS - 5, _HOUR_NS)
 
-_COSTS = (None, 0, 1, 5, 10, 20, 10**6)
+_COSTS = (10, 1, 5, 20, 50, 0, 10**6)
 _ROUGH_NANO = 10**6
 """What a unit of money is for a target that need not be exact to the nano-dollar; for one that is, it is one."""
 
-_COUNTS = st.sampled_from((None, 0, 1, 2, 3, 5, 8, 10**6))
-_FEW = st.sampled_from((None, None, 0, 1, 2))
+_STEPS = (1, 2, 3, 5, 8, 13, 0, 10**6)
+_FEW = (1, 2, 3, 5, 0)
 
 _GUARANTEES = {
     "cost": "G1",
@@ -78,11 +79,11 @@ def subjects(target: AnyTarget) -> SearchStrategy[Subject]:
     trees = st.sampled_from((("/1",), ("/1", "/1/1"), ("/1", "/2"), ("/1", "/1/1", "/2"), ("/1", "/1/1", "/1/2")))
     narrow = trees.flatmap(lambda names: st.tuples(*(st.tuples(st.just(name), limits) for name in names)))
     below = st.tuples(st.tuples(st.just("/1/1"), limits))
-    return st.one_of(
-        alone,
-        sharing,
-        st.builds(ChainSubject, limits, st.just(0), narrow),
-        st.builds(ChainSubject, limits, st.just(1), below),
+    return weighted(
+        (4, alone),
+        (2, sharing),
+        (3, st.builds(ChainSubject, limits, st.just(0), narrow)),
+        (2, st.builds(ChainSubject, limits, st.just(1), below)),
     )
 
 
@@ -96,6 +97,21 @@ def moves(target: AnyTarget, instrument: Instrument, subject: Subject, _played: 
     if not isinstance(instrument.sessions[""], HaltingSession):
         promised -= {"halt"}
     return _moves(promised, subject.limits, tuple(instrument.sessions), _unit(target))
+
+
+def allowed(target: AnyTarget, move: Move) -> bool:
+    """Say whether a move could have been drawn, as far as one field bears on another."""
+    if isinstance(move, LetPass):
+        return move.duration_ns in _DURATIONS
+    if not isinstance(move, Call):
+        return True
+    if move.reserve is None or move.cost > move.reserve:
+        return move.reserve != 0 and "cost_overrun" in target.promises and _all_allowed(target, move.inside)
+    return _all_allowed(target, move.inside)
+
+
+def _all_allowed(target: AnyTarget, moves: tuple[Move, ...]) -> bool:
+    return all(allowed(target, move) for move in moves)
 
 
 def blamed(difference: Difference, subject: Subject) -> str:
@@ -122,36 +138,42 @@ def _unit(target: AnyTarget) -> int:
 
 @lru_cache(maxsize=32)
 def _limits(promised: frozenset[str], real_time: bool, unit: int) -> SearchStrategy[Limits]:
-    none = st.none()
-    costs = st.sampled_from(_COSTS).map(lambda units: None if units is None else Money(units * unit))
-    return st.builds(
-        Limits,
-        max_cost_usd=costs if "cost" in promised else none,
-        max_steps=_COUNTS if "steps" in promised else none,
-        max_tool_calls=_FEW if "tool_calls" in promised else none,
-        max_retries=_FEW if "retries" in promised else none,
-        max_seconds=_SECONDS if "deadline" in promised and not real_time else none,
-    )
+    fields: dict[str, SearchStrategy[Any]] = {}
+    if "cost" in promised:
+        fields["max_cost_usd"] = st.sampled_from(_COSTS).map(lambda units: Money(units * unit))
+    if "steps" in promised:
+        fields["max_steps"] = st.sampled_from(_STEPS)
+    if "tool_calls" in promised:
+        fields["max_tool_calls"] = st.sampled_from(_FEW)
+    if "retries" in promised:
+        fields["max_retries"] = st.sampled_from(_FEW)
+    if "deadline" in promised and not real_time:
+        fields["max_seconds"] = st.sampled_from(_SECONDS)
+    # Under all ceilings at once the narrowest ends each program before the others are seen.
+    each = [st.builds(Limits, **{name: values}) for name, values in fields.items()]
+    some = st.builds(Limits, **{name: st.one_of(st.none(), values) for name, values in fields.items()})
+    return weighted((1, st.just(Limits())), *((2, one) for one in each), (4, some))
 
 
 @lru_cache(maxsize=4096)
 def _moves(promised: frozenset[str], limits: Limits, names: tuple[str, ...], unit: int) -> SearchStrategy[Move]:
     contexts = st.sampled_from(names)
-    others: list[SearchStrategy[ChainMove]] = []
+    others: list[tuple[int, SearchStrategy[ChainMove]]] = []
     if "deadline" in promised:
-        others.append(st.builds(LetPass, _DURATIONS))
+        others.append((2, st.builds(LetPass, st.sampled_from(_DURATIONS))))
+    # A closed or halted root ends it all, so that is rare.
     if "closed" in promised:
-        # The last context comes first: a closed root ends it all.
-        others.append(st.builds(CloseIt, st.sampled_from(names[::-1])))
+        others.append((1, st.builds(CloseIt, contexts)))
     if "halt" in promised:
-        others.append(st.builds(HaltIt, st.sampled_from(names[::-1])))
+        others.append((1, st.builds(HaltIt, contexts)))
     leaf = _calls(promised, limits, unit, contexts, st.just(()))
     if not _may_nest(promised, limits):
-        return st.one_of(leaf, leaf, leaf, *others)
-    inner = st.one_of(leaf, leaf, leaf, *others)
+        return weighted((26, leaf), *others)
+    inner = weighted((16, leaf), *others)
     outer = _calls(promised, limits, unit, contexts, st.lists(inner, min_size=1, max_size=2).map(tuple))
-    outermost = _calls(promised, limits, unit, contexts, st.lists(st.one_of(outer, inner), max_size=2).map(tuple))
-    return st.one_of(leaf, leaf, leaf, leaf, outer, outermost, *others)
+    mixed = st.lists(weighted((1, inner), (1, outer)), max_size=2).map(tuple)
+    outermost = _calls(promised, limits, unit, contexts, mixed)
+    return weighted((16, leaf), (6, outer), (4, outermost), *others)
 
 
 def _may_nest(promised: frozenset[str], limits: Limits) -> bool:
@@ -177,7 +199,7 @@ def _calls(
         contexts,
         _prices("cost_overrun" in promised, unit),
         st.booleans() if "tool_calls" in promised else st.just(False),
-        st.one_of(st.just((0, 0)), failing) if fails else st.just((0, 0)),
+        weighted((3, st.just((0, 0))), (1, failing)) if fails else st.just((0, 0)),
         inside,
     )
 
@@ -197,7 +219,7 @@ def _prices(overruns: bool, unit: int) -> SearchStrategy[tuple[int | None, int]]
     free: SearchStrategy[tuple[int | None, int]] = st.just((0, 0))
     kept = st.tuples(st.integers(1, 6), st.integers(0, 6)).map(lambda pair: (pair[0] * unit, min(pair) * unit))
     if not overruns:
-        return st.one_of(free, kept)
+        return weighted((1, free), (2, kept))
     over = st.tuples(st.integers(1, 6), st.integers(1, 3)).map(lambda pair: (pair[0] * unit, sum(pair) * unit))
     unknown = st.tuples(st.none(), st.integers(0, 6).map(lambda units: units * unit))
-    return st.one_of(free, kept, kept, unknown, over)
+    return weighted((4, free), (6, kept), (2, unknown), (1, over))

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from failstop.properties.machines.machine import Differs
+    from failstop.properties.machines.replaying import Difference
+    from failstop.properties.machines.shortening import Program
     from failstop.properties.target import AnyTarget
 
 REPLAYS = 10
@@ -57,8 +58,8 @@ def _checked(
     except Exception as error:  # noqa: BLE001 - whatever a target or its adapter raises, nothing was shown
         told = f"it could not be played: {type(error).__name__}: {error}{_at(played)}"
         return _record(machine, target, INCONCLUSIVE, told, played)
-    if found.differs is not None:
-        return _violated(machine, target, target_name, found.differs, played, found.seconds)
+    if found.program is not None and found.difference is not None:
+        return _violated(machine, target, target_name, found.program, found.difference, played, found.seconds)
     if found.not_offered is not None:
         return _record(machine, target, NOT_OFFERED, found.not_offered, Played())
     if not played.steps:
@@ -68,16 +69,22 @@ def _checked(
 
 
 def _violated(
-    machine: Machine, target: AnyTarget, target_name: str, differs: Differs, played: Played, seconds: float
+    machine: Machine,
+    target: AnyTarget,
+    target_name: str,
+    program: Program,
+    difference: Difference,
+    played: Played,
+    seconds: float,
 ) -> Record:
-    subject, moves = differs.subject, differs.moves
+    subject, moves = program
     again = [difference_of(target, subject, moves) for _ in range(REPLAYS)]
-    shown = sum(each == differs.difference for each in again)
-    told = f"{len(moves)} moves: {differs.difference.told}"
+    shown = sum(each == difference for each in again)
+    told = f"{len(moves)} moves: {difference.told}"
     if shown < REPLAYS:
         told = f"{told}; shown again only {shown} times of {REPLAYS}"
         return _record(machine, target, INCONCLUSIVE, told, played, seconds)
-    blamed = machine.guarantee if machine.blamed is None else machine.blamed(differs.difference, subject)
+    blamed = machine.guarantee if machine.blamed is None else machine.blamed(difference, subject)
     about = {"program": as_test(target_name, subject, moves)}
     command = f"failstop replay {word(target_name, subject, moves)}"
     return _record(machine, target, VIOLATED, told, played, seconds, blamed, command, about)
@@ -97,7 +104,7 @@ def _watched(work: Callable[[], Found], played: Played) -> Found:
     thread = threading.Thread(target=go, name="failstop-machine", daemon=True)
     thread.start()
     before = None
-    while thread.is_alive() and (now := (played.examples, played.steps)) != before:
+    while thread.is_alive() and (now := (played.examples, played.steps, played.attempts)) != before:
         before = now
         thread.join(STILL_S)
     if thread.is_alive():

@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 
 from failstop.properties.finding import is_exact
 from failstop.properties.machines.replaying import Comparison
+from failstop.properties.machines.shortening import Program, shortest
 from failstop.properties.subject import NotOffered
 from failstop.properties.target import Refused
 
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 QUICK, DEEP = "failstop-quick", "failstop-deep"
 """The profiles, which are registered and never loaded: what the user's own tests run under stays as it is."""
 
-PHASES = (Phase.explicit, Phase.generate, Phase.shrink)
+PHASES = (Phase.explicit, Phase.generate)
+"""Programs are made shorter by `shortening`, not by Hypothesis."""
 
 for _name, _examples, _steps, _same in ((QUICK, 100, 30, True), (DEEP, 3000, 50, False)):
     settings.register_profile(
@@ -50,12 +52,17 @@ for _name, _examples, _steps, _same in ((QUICK, 100, 30, True), (DEEP, 3000, 50,
 
 @dataclass
 class Played:
-    """What was really played, and the program that is played now or was last."""
+    """What was really played, and the program that is played now or was last; attempts: to make it shorter."""
 
     examples: int = 0
     steps: int = 0
+    attempts: int = 0
     subject: Subject | None = None
     moves: list[Move] = field(default_factory=list)
+
+    def attempt(self) -> None:
+        """Count an attempt to make a program shorter."""
+        self.attempts += 1
 
 
 class Differs(AssertionError):  # noqa: N818 - it tells what happened
@@ -124,9 +131,10 @@ class Driven(RuleBasedStateMachine):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a machine came to; reason: why it is not offered, or not decided."""
+    """What a machine came to: the shortest program that differs and how, or why it is not offered."""
 
-    differs: Differs | None
+    program: Program | None
+    difference: Difference | None
     not_offered: str | None
     seconds: float
 
@@ -141,10 +149,15 @@ def run(
         for wanted in _rounds(machine, depth, None if database is None else database / target.name / machine.name):
             run_state_machine_as_test(driven, settings=wanted)
     except Differs as differs:
-        return Found(differs, None, time.perf_counter() - began)
+        program = Program(differs.subject, differs.moves)
+        program, difference = shortest(target, program, machine.allowed, played.attempt) or (
+            program,
+            differs.difference,
+        )
+        return Found(program, difference, None, time.perf_counter() - began)
     except NotOffered as reason:
-        return Found(None, str(reason), time.perf_counter() - began)
-    return Found(None, None, time.perf_counter() - began)
+        return Found(None, None, str(reason), time.perf_counter() - began)
+    return Found(None, None, None, time.perf_counter() - began)
 
 
 def _rounds(machine: Machine, depth: Literal["quick", "deep"], folder: Path | None) -> list[settings]:
@@ -157,5 +170,5 @@ def _rounds(machine: Machine, depth: Literal["quick", "deep"], folder: Path | No
     if depth == "deep":
         return [settings(wanted, database=remembered, phases=(Phase.reuse, *PHASES))]
     # What is played the same each time cannot be remembered, so what others found is played before it.
-    recalled = settings(wanted, derandomize=False, database=remembered, phases=(Phase.reuse, Phase.shrink))
+    recalled = settings(wanted, derandomize=False, database=remembered, phases=(Phase.reuse,))
     return [recalled, wanted] if folder.is_dir() else [wanted]

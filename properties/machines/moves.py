@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from hypothesis import strategies as st
 
 from failstop.properties.machines import chain_moves
+from failstop.properties.machines.weighted import weighted
 from failstop.properties.references import audit, budget, grant, quota, steps
 from failstop.properties.references.chain import Advance
 from failstop.properties.subjects.audit import AuditSubject
@@ -40,8 +41,8 @@ class Machine:
     """One subject's programs.
 
     guarantee: what is kept if nothing is found. promises: what a target must promise to be held to any of it, see
-    PROMISES. blamed: what a difference breaks, None: the guarantee. share: of the usual
-    number of examples, for subjects whose every move costs much or whose space is small.
+    PROMISES. allowed: whether a move is one that may be drawn. blamed: what a difference breaks, None: the guarantee.
+    share: of the usual number of examples, for subjects whose every move costs much or whose space is small.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Machine:
     subjects: Subjects
     moves: Moves
     promises: tuple[str, ...] = ()
+    allowed: Callable[[AnyTarget, Move], bool] = lambda _target, _move: True
     blamed: Callable[[Difference, Subject], str] | None = None
     share: float = 1.0
 
@@ -68,38 +70,43 @@ _HOUR_NS = 3600 * _SECOND_NS
 
 @cache
 def _budget_moves(calls: int) -> SearchStrategy[Move]:
+    spend = st.builds(budget.Spend, _PRICES)
     new = st.builds(budget.Check, st.just(f"{calls + 1}"), _BOUNDS)
-    choices = [st.builds(budget.Spend, _PRICES), new, new, st.just(budget.Reset())]
-    if calls:
-        old = _names(calls)
-        choices += [st.builds(budget.Release, old), st.builds(budget.Report, old, _BOUNDS)]
-    return st.one_of(choices)
+    reset = st.just(budget.Reset())
+    if not calls:
+        return weighted((3, spend), (6, new), (1, reset))
+    old = _names(calls)
+    given_back = st.builds(budget.Release, old)
+    return weighted((3, spend), (6, new), (1, reset), (3, given_back), (4, st.builds(budget.Report, old, _BOUNDS)))
 
 
 @cache
 def _steps_moves(calls: int) -> SearchStrategy[Move]:
+    step = st.builds(steps.Step, st.sampled_from((None, "one", "two")))
     new = st.builds(steps.Check, st.just(f"{calls + 1}"))
-    choices = [st.builds(steps.Step, st.sampled_from((None, "one", "two"))), new, st.just(steps.Reset())]
-    if calls:
-        choices.append(st.builds(steps.Release, _names(calls)))
-    return st.one_of(choices)
+    reset = st.just(steps.Reset())
+    if not calls:
+        return weighted((3, step), (5, new), (1, reset))
+    return weighted((3, step), (5, new), (1, reset), (4, st.builds(steps.Release, _names(calls))))
 
 
 @cache
 def _quota_moves(runs: int) -> SearchStrategy[Move]:
     new = st.builds(quota.Start, st.just(f"{runs + 1}"), _BOUNDS)
     times = st.sampled_from((1, _HOUR_NS - 1, _HOUR_NS, 24 * _HOUR_NS - 1, 24 * _HOUR_NS, 24 * 400 * _HOUR_NS))
-    choices = [new, new, st.builds(Advance, times)]
-    if runs:
-        old = _names(runs)
-        choices += [st.builds(quota.Settle, old, _BOUNDS), st.builds(quota.GiveBack, old)]
-    return st.one_of(choices)
+    later = st.builds(Advance, times)
+    if not runs:
+        return weighted((4, new), (1, later))
+    old = _names(runs)
+    return weighted(
+        (4, new), (2, later), (3, st.builds(quota.Settle, old, _BOUNDS)), (1, st.builds(quota.GiveBack, old))
+    )
 
 
 @cache
 def _approval_moves(asked: int) -> SearchStrategy[Move]:
     new: SearchStrategy[Move] = st.builds(grant.Ask, st.just(f"{asked + 1}"))
-    return st.one_of(new, st.builds(grant.Approve, _names(asked))) if asked else new
+    return weighted((1, new), (1, st.builds(grant.Approve, _names(asked)))) if asked else new
 
 
 def _names(count: int) -> SearchStrategy[str]:
@@ -125,10 +132,10 @@ _GRANT_MOVES: SearchStrategy[Move] = st.one_of(
 
 # What is on disk is JSON in UTF-8, so a lone surrogate is no text; what must be escaped in a line is.
 _TEXTS = st.one_of(st.sampled_from(("", "a", "\n", "\r\u2028", '"\\', "\0", "\U0001f600")), st.text(max_size=5))
-_AUDIT_MOVES: SearchStrategy[Move] = st.one_of(
-    *[st.builds(audit.Append, st.sampled_from(("note", "x")), _TEXTS)] * 6,
-    st.just(audit.Read()),
-    st.just(audit.CloseLog()),
+_AUDIT_MOVES: SearchStrategy[Move] = weighted(
+    (20, st.builds(audit.Append, st.sampled_from(("note", "x")), _TEXTS)),
+    (1, st.just(audit.Read())),
+    (1, st.just(audit.CloseLog())),
 )
 
 
@@ -149,6 +156,7 @@ MACHINES: Mapping[str, Machine] = MappingProxyType(
                 "G1",
                 chain_moves.subjects,
                 chain_moves.moves,
+                allowed=chain_moves.allowed,
                 blamed=chain_moves.blamed,
             ),
             Machine(

@@ -56,7 +56,7 @@ def spelled(value: object) -> str:
     if value is None or type(value) in {bool, int}:
         return repr(value)
     if type(value) is Decimal:
-        return f"Decimal({str(value)!r})"
+        return f"Decimal({spelled(str(value))})"
     if type(value) is tuple:
         inner = ", ".join(map(spelled, value))
         return f"({inner},)" if len(value) == 1 else f"({inner})"
