@@ -3,7 +3,17 @@
 
     mutate.py TREE COPY [MODULE ...]
 
-A module is named below failstop.runtime: chain.ledger, "policies.*"; without any it is all but the cores.
+A module is named below failstop.runtime: chain.ledger, "policies.*"; without any it is all but the cores. Kill what
+lives with a test in runtime/tests/, unless it is one of these, which do no harm:
+
+- the wording of a message, in other letters or with XX around it: its field, value and numbers are tested;
+- the text of `Queued`, which `waiting` catches, and the key names inside a digest that is only compared with another;
+- `retries or True` in `acall`: with no retries both ways make one try;
+- steps of `AgentStepGuard._era` other than one, or a `permit` emptied to "": an era is only compared for equality;
+- `_swept_hour` begun at 1: no clock is that early;
+- "no tests" for what runs in a forked process only, where mutmut does not see which test calls it.
+
+A mutant that hangs ends in "timeout": that counts as killed.
 """
 
 import os
