@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from failstop.properties.mutants.mutant import Function, Method, Mutant
 from failstop.runtime.agent.approval import Grant
-from failstop.runtime.audit.canonical import fingerprint
+from failstop.runtime.audit.canonical import digest
 from failstop.runtime.cores import grant as core
 from failstop.runtime.cores.grant import APPROVED, GRANTED, PENDING, answer, ruling, use
 
@@ -20,8 +21,16 @@ def _any_arguments(self: Grant, digest: str) -> int:
     return self._step(lambda state, now_ns: core.use(state, True, now_ns))
 
 
-def _names_of_arguments_only(tool: str, args: object) -> str:
-    return fingerprint(tool, sorted(args) if isinstance(args, dict) else args)
+def _names_of_arguments_only(value: object) -> str:
+    return digest(_without_values(value))
+
+
+def _without_values(value: object) -> object:
+    if isinstance(value, list):
+        return [_without_values(each) for each in value]
+    if isinstance(value, Mapping):
+        return {**value, "args": sorted(value["args"])} if "args" in value else sorted(value)
+    return value
 
 
 def _good_for_ever(state: core.Grant, same: bool, now_ns: int) -> tuple[core.Grant, int]:
@@ -73,7 +82,7 @@ MUTANTS = (
         "arguments-hashed-by-name",
         "loop",
         "Two calls are taken for equal if the names of their arguments are.",
-        (Function(fingerprint, _names_of_arguments_only),),
+        (Function(digest, _names_of_arguments_only),),
     ),
     Mutant(
         "approval-not-used-up",

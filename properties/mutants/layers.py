@@ -122,8 +122,10 @@ def models(mutant: Mutant) -> Finding:
         mutation.CAUGHT: KILLED,
         mutation.SAME: SURVIVED,
         mutation.SURVIVED: SURVIVED,
-        mutation.UNREADABLE: NOT_APPLICABLE,
     }.get(outcome.status, UNDECIDED)
+    if outcome.status == mutation.UNREADABLE and outcome.told.startswith(step.wrong.__module__):
+        # It is the wrong step that has no terms, such as floats; a core that cannot be read is another matter.
+        status = NOT_APPLICABLE
     return Finding(status, outcome.told or "every proof of the core still holds")
 
 
