@@ -99,19 +99,19 @@ def moves(target: AnyTarget, instrument: Instrument, subject: Subject, _played: 
     return _moves(promised, subject.limits, tuple(instrument.sessions), _unit(target))
 
 
-def allowed(target: AnyTarget, move: Move) -> bool:
+def allowed(target: AnyTarget, subject: Subject, move: Move) -> bool:
     """Say whether a move could have been drawn, as far as one field bears on another."""
     if isinstance(move, LetPass):
         return move.duration_ns in _DURATIONS
     if not isinstance(move, Call):
         return True
     if move.reserve is None or move.cost > move.reserve:
-        return move.reserve != 0 and "cost_overrun" in target.promises and _all_allowed(target, move.inside)
-    return _all_allowed(target, move.inside)
+        return move.reserve != 0 and "cost_overrun" in target.promises and _all_allowed(target, subject, move.inside)
+    return _all_allowed(target, subject, move.inside)
 
 
-def _all_allowed(target: AnyTarget, moves: tuple[Move, ...]) -> bool:
-    return all(allowed(target, move) for move in moves)
+def _all_allowed(target: AnyTarget, subject: Subject, moves: tuple[Move, ...]) -> bool:
+    return all(allowed(target, subject, move) for move in moves)
 
 
 def blamed(difference: Difference, subject: Subject) -> str:

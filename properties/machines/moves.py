@@ -6,6 +6,7 @@ Hypothesis shrinks towards what stands first, so the plainest setting and the pl
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
@@ -16,11 +17,15 @@ from failstop.properties.machines import chain_moves
 from failstop.properties.machines.weighted import weighted
 from failstop.properties.references import audit, budget, grant, quota, steps
 from failstop.properties.references.chain import Advance
+from failstop.properties.subjects import context, policies
 from failstop.properties.subjects.audit import AuditSubject
 from failstop.properties.subjects.budget import BudgetSubject
 from failstop.properties.subjects.grant import ApprovalSubject, GrantSubject
 from failstop.properties.subjects.quota import QuotaSubject
+from failstop.properties.subjects.set_back import SetBackSubject
 from failstop.properties.subjects.steps import StepsSubject
+from failstop.runtime.limits import Limits
+from failstop.runtime.money import Money
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -51,7 +56,7 @@ class Machine:
     subjects: Subjects
     moves: Moves
     promises: tuple[str, ...] = ()
-    allowed: Callable[[AnyTarget, Move], bool] = lambda _target, _move: True
+    allowed: Callable[[AnyTarget, Subject, Move], bool] = lambda _target, _subject, _move: True
     blamed: Callable[[Difference, Subject], str] | None = None
     share: float = 1.0
 
@@ -107,6 +112,76 @@ def _quota_moves(runs: int) -> SearchStrategy[Move]:
 def _approval_moves(asked: int) -> SearchStrategy[Move]:
     new: SearchStrategy[Move] = st.builds(grant.Ask, st.just(f"{asked + 1}"))
     return weighted((1, new), (1, st.builds(grant.Approve, _names(asked)))) if asked else new
+
+
+@cache
+def _policy_moves(calls: int) -> SearchStrategy[Move]:
+    new = st.builds(policies.Ask, st.just(f"{calls + 1}"), _PRICES)
+    later = st.builds(Advance, st.sampled_from((1, 9, 10, 19, 20)))
+    if not calls:
+        return weighted((4, new), (1, later))
+    old = _names(calls)
+    ended = st.builds(policies.Finish, old, st.sampled_from(("ok", "failed", "neither")), _PRICES)
+    return weighted((4, new), (2, later), (4, ended), (1, st.builds(policies.GiveBack, old)))
+
+
+_POLICIES: SearchStrategy[Subject] = st.builds(
+    policies.PolicySubject,
+    st.one_of(
+        st.sampled_from((("breaker",), ("steps",), ("budget",))),
+        st.permutations(("steps", "budget", "breaker")).map(tuple),
+    ),
+    COUNTS,
+    AMOUNTS,
+    st.sampled_from((1, 2, 3)),
+)
+
+
+def _policy_blamed(_difference: Difference, subject: Subject) -> str:
+    order: tuple[str, ...] = getattr(subject, "order", ())
+    return {"steps": "G2", "budget": "G1", "breaker": "G4"}[order[0]] if len(order) == 1 else "T6"
+
+
+def _context_moves(
+    _target: AnyTarget, _instrument: Instrument, _subject: Subject, played: Sequence[Move]
+) -> SearchStrategy[Move]:
+    reserved = sum(isinstance(each, context.Reserve) for each in played)
+    return _context_moves_after(reserved, any(isinstance(each, context.MakeChild) for each in played))
+
+
+@cache
+def _context_moves_after(reserved: int, made: bool) -> SearchStrategy[Move]:
+    contexts = st.sampled_from(("", "/1") if made else ("",))
+    choices: list[tuple[int, SearchStrategy[Move]]] = [
+        (12, st.builds(context.Plainly, contexts, _PRICES, st.booleans())),
+        (6, st.builds(context.Reserve, st.just(f"{reserved + 1}"), _PRICES)),
+        (1, st.builds(context.Wait, st.sampled_from((1, 5)))),
+        (1, st.builds(context.CloseContext, contexts)),
+        (1, st.just(context.HaltChain())),
+    ]
+    if reserved:
+        how = st.sampled_from(("settle", "fail", "release"))
+        choices.append((6, st.builds(context.EndIt, _names(reserved), how, _PRICES)))
+    if not made:
+        choices.append((2, st.just(context.MakeChild("/1"))))
+    return weighted(*choices)
+
+
+def _context_allowed(_target: AnyTarget, subject: Subject, move: Move) -> bool:
+    return not isinstance(move, context.MakeChild) or move.name in getattr(subject, "children", ())
+
+
+_FIVE_NS = Decimal(5).scaleb(-9)
+_CONTEXTS: SearchStrategy[Subject] = st.builds(
+    context.ContextSubject,
+    st.builds(
+        Limits,
+        max_cost_usd=AMOUNTS.map(lambda nano: None if nano is None else Money(nano)),
+        max_steps=COUNTS,
+        max_seconds=st.sampled_from((None, None, _FIVE_NS)),
+    ),
+    st.just(("/1",)),
+)
 
 
 def _names(count: int) -> SearchStrategy[str]:
@@ -181,6 +256,30 @@ MACHINES: Mapping[str, Machine] = MappingProxyType(
                 "quota",
                 _every(st.builds(QuotaSubject, COUNTS, AMOUNTS, _WALLS)),
                 _by_count(quota.Start, _quota_moves),
+            ),
+            Machine(
+                "quota-set-back",
+                "The same while somebody sets the wall clock back",
+                "quota",
+                _every(st.builds(SetBackSubject, COUNTS, AMOUNTS, _WALLS)),
+                _by_count(quota.Start, _quota_moves),
+                share=0.3,
+            ),
+            Machine(
+                "policies",
+                "Breaker, budget and steps, alone and in every order, while calls fail and probes are lost",
+                "G4",
+                _every(_POLICIES),
+                _by_count(policies.Ask, _policy_moves),
+                blamed=_policy_blamed,
+            ),
+            Machine(
+                "context",
+                "Plain calls and reservations of a context, which nothing stands in front of",
+                "G1",
+                _every(_CONTEXTS),
+                _context_moves,
+                allowed=_context_allowed,
             ),
             Machine(
                 "grant",

@@ -12,14 +12,11 @@ import zlib
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, cast
 
-from failstop.properties import references, subjects
-from failstop.properties.references import chain
 from failstop.runtime.limits import Limits
 from failstop.runtime.money import Money
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from types import ModuleType
 
     from failstop.properties.subject import Move, Subject
 
@@ -30,7 +27,8 @@ REPLAY = ("failstop.properties.machines.replaying", "first_difference")
 
 _LONGEST = 1_000_000
 _WIDTH = 120
-_MODULE = re.compile(r"[a-z][a-z_]*")
+_PACKAGE = "failstop.properties."
+_MODULE = re.compile(r"(?:subjects|references)\.[a-z][a-z_]*")
 
 
 def as_test(target_name: str, subject: Subject, moves: Sequence[Move]) -> str:
@@ -71,8 +69,11 @@ def word(target_name: str, subject: Subject, moves: Sequence[Move]) -> str:
 
 def encoded(subject: Subject, moves: Sequence[Move]) -> str:
     """Give a compact text of a program that is safe in a URL and in a shell; raises TypeError if it has none."""
-    module = type(subject).__module__.rpartition(".")[2]
-    text = f"{module}\n({spelled(subject)}, {spelled(tuple(moves))})"
+    used: dict[str, list[str]] = {}
+    for each in dict.fromkeys(_types((subject, *moves))):
+        used.setdefault(each.__module__.removeprefix(_PACKAGE), []).append(each.__name__)
+    imports = [f"{module}:{','.join(names)}" for module, names in used.items() if _MODULE.fullmatch(module)]
+    text = f"{' '.join(imports)}\n({spelled(subject)}, {spelled(tuple(moves))})"
     token = base64.urlsafe_b64encode(zlib.compress(text.encode(), 9)).decode().rstrip("=")
     if decoded(token) != (subject, tuple(moves)):
         raise TypeError(f"{text!r} would be read as another program")
@@ -82,8 +83,8 @@ def encoded(subject: Subject, moves: Sequence[Move]) -> str:
 def decoded(token: str) -> tuple[Subject, tuple[Move, ...]]:
     """Read the text of a program; raises ValueError for what is none."""
     try:
-        module, _, program = _unpacked(token).partition("\n")
-        found = _Reader(_namespace(module)).read(program)
+        imports, _, program = _unpacked(token).partition("\n")
+        found = _Reader(_namespace(imports)).read(program)
     except (binascii.Error, zlib.error, ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
         raise ValueError(f"{token:.60} is no program: {error}") from error
     match found:
@@ -133,23 +134,19 @@ class _Reader:
         raise ValueError(f"it says {ast.unparse(node):.60}")
 
 
-def _namespace(module: str) -> dict[str, type]:
-    """Give the records that programs of a subject are made of: those of its module come first."""
-    if not _MODULE.fullmatch(module):
-        raise ValueError(f"there is no subject {module!r:.40}")
+def _namespace(imports: str) -> dict[str, type]:
+    """Give the records that a program is made of; imports: such as "subjects.chain:Call,ChainSubject"."""
     known: dict[str, type] = {"Decimal": Decimal, "Money": Money, "Limits": Limits}
-    for found in (chain, *(_module(f"{package.__name__}.{module}") for package in (references, subjects))):
-        known |= {} if found is None else {name: each for name, each in vars(found).items() if _is_record(each)}
+    for each in imports.split(" "):
+        module, _, names = each.partition(":")
+        if not _MODULE.fullmatch(module):
+            raise ValueError(f"there is no {module!r:.40}")
+        try:
+            found = vars(importlib.import_module(_PACKAGE + module))
+        except ModuleNotFoundError as missing:
+            raise ValueError(f"there is no {module!r:.40}") from missing
+        known |= {name: found[name] for name in names.split(",") if _is_record(found.get(name))}
     return known
-
-
-def _module(name: str) -> ModuleType | None:
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name != name:
-            raise
-        return None
 
 
 def _is_record(found: object) -> bool:

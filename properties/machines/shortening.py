@@ -30,7 +30,10 @@ class Program(NamedTuple):
 
 
 def shortest(
-    target: AnyTarget, program: Program, allowed: Callable[[AnyTarget, Move], bool], pulse: Callable[[], object]
+    target: AnyTarget,
+    program: Program,
+    allowed: Callable[[AnyTarget, Subject, Move], bool],
+    pulse: Callable[[], object],
 ) -> tuple[Program, Difference] | None:
     """Leave out and simplify for as long as a difference remains; None if the program shows none when played again.
 
@@ -44,7 +47,7 @@ def shortest(
         going_on = False
         for simpler in _simpler_programs(program):
             pulse()
-            if all(allowed(target, move) for move in simpler.moves):
+            if all(allowed(target, simpler.subject, move) for move in simpler.moves):
                 difference = _difference(target, simpler)
                 if difference is not None:
                     program, found, going_on = simpler, difference, True

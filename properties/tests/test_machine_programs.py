@@ -79,20 +79,20 @@ def _packed(text):
 @pytest.mark.parametrize(
     "text",
     [
-        "chain\n__import__('os').getcwd()",
-        "chain\n(ChainSubject(Limits()), (open('/etc/passwd'),))",
-        "chain\n(ChainSubject(Limits()), (Call().inside,))",
-        "chain\n(ChainSubject(Limits(max_steps=-1)), ())",
-        "chain\n(ChainSubject(Limits(), **{}), ())",
-        "chain\nChainSubject(Limits())",
-        "chain\n(Limits(), ())",
-        "chain\n(ChainSubject(Limits()), [Call()])",
-        "chain\n(",
+        "subjects.chain:Call,ChainSubject,Limits\n__import__('os').getcwd()",
+        "subjects.chain:Call,ChainSubject,Limits\n(ChainSubject(Limits()), (open('/etc/passwd'),))",
+        "subjects.chain:Call,ChainSubject,Limits\n(ChainSubject(Limits()), (Call().inside,))",
+        "subjects.chain:Call,ChainSubject,Limits\n(ChainSubject(Limits(max_steps=-1)), ())",
+        "subjects.chain:Call,ChainSubject,Limits\n(ChainSubject(Limits(), **{}), ())",
+        "subjects.chain:Call,ChainSubject,Limits\nChainSubject(Limits())",
+        "subjects.chain:Call,ChainSubject,Limits\n(Limits(), ())",
+        "subjects.chain:Call,ChainSubject,Limits\n(ChainSubject(Limits()), [Call()])",
+        "subjects.chain:Call,ChainSubject,Limits\n(",
         "os.path\n(1, ())",
-        "nowhere\n(ChainSubject(Limits()), ())",
+        "subjects.nowhere\n(ChainSubject(Limits()), ())",
         "",
-        "chain\n" + "(" * 5000 + ")" * 5000,
-        "chain\n" + " " * 2_000_000,
+        "subjects.chain:Call,ChainSubject,Limits\n" + "(" * 5000 + ")" * 5000,
+        "subjects.chain:Call,ChainSubject,Limits\n" + " " * 2_000_000,
     ],
 )
 def test_a_word_runs_nothing_and_makes_nothing_but_programs(text):
@@ -125,11 +125,11 @@ def test_a_program_is_made_as_short_as_it_can_be():
         (Call("/1", 3, 2, inside=(Call(), Call(tool=True))), Call(reserve=None), Call(fails=1, retries=2)),
     )
     played = Played()
-    program, difference = shortest(OneTooMany(), long, lambda _target, _move: True, played.attempt)
+    program, difference = shortest(OneTooMany(), long, lambda *_: True, played.attempt)
     assert program == Program(ChainSubject(Limits(max_steps=0)), (Call(),))
     assert played.attempts > 3
     assert difference.told == first_difference(HERE, *program) == replayed(word(HERE, *program))
-    assert shortest(load("failstop"), long, lambda _target, _move: True, played.attempt) is None
+    assert shortest(load("failstop"), long, lambda *_: True, played.attempt) is None
 
 
 def test_what_is_seen_only_at_the_end_is_a_difference_too():

@@ -19,8 +19,9 @@ from failstop.properties.subjects.chain import Call, ChainSubject, CloseIt, Halt
 from failstop.properties.targets import load
 from failstop.properties.targets.failstop import ContextSession, FailstopTarget
 from failstop.runtime.chain.accounts import Account
+from failstop.runtime.chain.dispatch import Dispatch
 from failstop.runtime.chain.ledger import Ledger
-from failstop.runtime.cores import budget, grant, ledger, quota
+from failstop.runtime.cores import breaker, budget, grant, ledger, quota
 from failstop.runtime.limits import Limits
 from failstop.runtime.policies import guard
 
@@ -166,6 +167,10 @@ def _quota_day_never_ends(state, hour, day, roll=quota.roll):
     return roll(state, hour, state[2] or day)
 
 
+def _breaker_never_opens(state, config, now, admit=breaker.admit):
+    return admit((breaker.CLOSED, *state[1:]), config, now)
+
+
 def _step_given_back_twice(self, context, decision):
     self._taken = guard.give_back(self._taken)
 
@@ -174,6 +179,9 @@ PART_BUGS = {
     "budget": (budget, "spend", _budget_spends_beyond, 1),
     "steps": (guard.AgentStepGuard, "release", _step_given_back_twice, 4),
     "quota": (quota, "roll", _quota_day_never_ends, 3),
+    "quota-set-back": (quota, "roll", _quota_day_never_ends, 3),
+    "policies": (breaker, "admit", _breaker_never_opens, 3),
+    "context": (Dispatch, "release", lambda self: self.fail(RuntimeError("it was made")), 3),
     "grant": (grant, "use", _grant_used_twice, 2),
     "approval": (ContextSession, "call", ContextSession._dispatch, 1),
     "audit": ("failstop.properties.targets.failstop_parts.FileLog", "append", lambda self, kind, data: 0, 1),
