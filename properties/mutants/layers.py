@@ -20,6 +20,7 @@ from failstop.properties.evidence import HOLDS, INCONCLUSIVE, VIOLATED
 from failstop.properties.finding import is_exact, not_promised
 from failstop.properties.linearizable import End
 from failstop.properties.machines.check import check_machines
+from failstop.properties.machines.moves import MACHINES
 from failstop.properties.run_audit import audit
 from failstop.properties.scenarios.catalogue import quick
 from failstop.properties.schedules.explorer import Reach, explore, replay
@@ -100,10 +101,11 @@ def schedules(mutant: Mutant) -> Finding:
 
 
 def machines(mutant: Mutant) -> Finding:
-    """Play random programs on every subject."""
+    """Play random programs on every subject, those first whose guarantee the mutant breaks."""
     undecided, held = "", 0
+    ordered = sorted(MACHINES.values(), key=lambda machine: machine.guarantee != mutant.guarantee)
     with mutant.put_in():
-        for record in check_machines(load(TARGETS[0]), TARGETS[0], "quick", None):
+        for record in check_machines(load(TARGETS[0]), TARGETS[0], "quick", None, ordered):
             if record.verdict == VIOLATED:
                 return Finding(KILLED, f"{record.subject}: {record.detail}")
             if record.verdict == INCONCLUSIVE:
