@@ -13,6 +13,7 @@ import multiprocessing
 import os
 import platform
 import sys
+import threading
 import time
 from collections import deque
 from importlib.metadata import version
@@ -213,12 +214,21 @@ class _Worker:
 
 
 def _answer(name: str, layers: tuple[str, ...], answers: Connection) -> None:
+    threading.Thread(target=_end_with_the_parent, daemon=True).start()
     import_everything()
     mutant = NO_MISTAKE if name == NO_MISTAKE.name else catalogue()[name]
     # The time that a layer may take begins when everything is imported.
     answers.send(None)
     for layer in layers:
         answers.send(tuple(LAYERS[layer](mutant)))
+
+
+def _end_with_the_parent() -> None:
+    """End this process, which a mutant may have made to hang, when nobody waits for its answers any more."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 if __name__ == "__main__":
