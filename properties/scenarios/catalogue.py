@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from failstop.properties import scenarios
@@ -37,6 +38,9 @@ def every() -> Mapping[str, Scenario]:
 def _named(attribute: str) -> dict[str, Scenario]:
     modules = [importlib.import_module(f"{scenarios.__name__}.{found.name}") for found in _modules()]
     found: list[Scenario] = [each for module in modules for each in getattr(module, attribute, ())]
+    names = Counter(each.name for each in found)
+    if names and max(names.values()) > 1:
+        raise ValueError(f"two scenarios are named {names.most_common(1)[0][0]!r}; a word must mean one of them")
     return {each.name: each for each in found}
 
 

@@ -210,4 +210,6 @@ class Turns:
         if event == "line" and me is not None and not self._over:
             me.steps += 1
             self.point()
+            # The line that comes now may touch anything.
+            me.fresh = False
         return self._trace
