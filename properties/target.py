@@ -236,6 +236,58 @@ class OffersSteps(Protocol):
         """Make one."""
 
 
+class Guarded(Protocol):
+    """What lets a call through to its stub, or not."""
+
+    def call(self, stub: Callable[[], object]) -> object:
+        """Run the stub and give or raise what it does; raises Refused("breaker" | "steps" | "denied") instead."""
+
+
+@runtime_checkable
+class LosingGuarded(Protocol):
+    """One through which a call can go whose result is never heard of."""
+
+    def lose(self, stub: Callable[[], object]) -> object:
+        """As call, but nobody is told how the stub ended."""
+
+
+@runtime_checkable
+class ReleasingGuarded(Protocol):
+    """One that takes back what a call took that was let in and then not dispatched."""
+
+    def give_up(self, let_in: Callable[[], None]) -> None:
+        """Ask for a call, tell that it was let in, and give everything back; raises Refused as call does."""
+
+
+@runtime_checkable
+class CountingGuarded(Protocol):
+    """One that shows its state."""
+
+    def counters(self) -> tuple[object, ...]:
+        """Give ("closed" | "open" | "half-open",), with the steps taken before that where steps are counted."""
+
+
+@runtime_checkable
+class OffersBreaker(Protocol):
+    """A target with a circuit breaker; a call that raises no Exception but a BaseException is neither way of ending.
+
+    A target in real time is not given its clock but made to read it, in `time`.
+    """
+
+    def breaker(self, failure_threshold: int, recovery_s: float, probe_lease_s: float, clock: Clock) -> Guarded:
+        """Make one; without a lease a lost probe may keep its slot for ever."""
+
+
+@runtime_checkable
+class OffersPipeline(Protocol):
+    """A target with a step guard and a circuit breaker in one pipeline, where a denial by one leaves no trace."""
+
+    def pipeline(
+        self, max_steps: int, failure_threshold: int, recovery_s: float, probe_lease_s: float, clock: Clock
+    ) -> Guarded:
+        """Make one."""
+
+
 class Described(Protocol):
     """What every target says of itself; `real_time` says that its clock cannot be injected.
 

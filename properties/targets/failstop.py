@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from failstop.properties.target import Refused, Reply
+from failstop.properties.targets.failstop_guarded import GuardingBreaker, GuardingPipeline
 from failstop.properties.targets.failstop_parts import CallGrant, FileLog, LoneBudget, LoneSteps, TenantQuota
 from failstop.runtime.agent.approval import REFUSALS, ApprovalRequest, Grant
 from failstop.runtime.agent.outcome import Outcome
@@ -100,6 +101,16 @@ class FailstopTarget:
     def steps(self, max_steps: int | None) -> LoneSteps:
         """See OffersSteps."""
         return LoneSteps(max_steps)
+
+    def breaker(self, failure_threshold: int, recovery_s: float, probe_lease_s: float, clock: Clock) -> GuardingBreaker:
+        """See OffersBreaker."""
+        return GuardingBreaker(failure_threshold, recovery_s, probe_lease_s, clock)
+
+    def pipeline(
+        self, max_steps: int, failure_threshold: int, recovery_s: float, probe_lease_s: float, clock: Clock
+    ) -> GuardingPipeline:
+        """See OffersPipeline."""
+        return GuardingPipeline(max_steps, failure_threshold, recovery_s, probe_lease_s, clock)
 
 
 class ContextSession:

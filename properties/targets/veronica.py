@@ -20,10 +20,11 @@ from failstop.runtime.money import NANO_PER_USD, nano_up
 from failstop.runtime.stops import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from failstop.properties.target import Reply, Work
     from failstop.properties.world import World
+    from failstop.runtime.clock import Clock
     from failstop.runtime.limits import Limits
 
 NO_CEILING = 10**9
@@ -93,6 +94,16 @@ class VeronicaCore:
         session = VeronicaSession(containment.ExecutionContext(config=config), config)
         world.at_end(session.close)
         return session
+
+    def breaker(
+        self,
+        failure_threshold: int,
+        recovery_s: float,
+        probe_lease_s: float,  # noqa: ARG002 - its probes have no lease
+        clock: Clock,  # noqa: ARG002 - it reads `time`
+    ) -> VeronicaBreaker:
+        """See OffersBreaker; paper, HALF_OPEN: 'exactly one test request allowed', G4: no check passes while OPEN."""
+        return VeronicaBreaker(failure_threshold, recovery_s)
 
 
 class VeronicaSession:
@@ -174,6 +185,41 @@ class VeronicaSession:
         else:
             return Refused("cost", f"the estimate does not fit into ${limits.max_cost_usd:.4f}")
         return self._over
+
+
+class VeronicaBreaker:
+    """A CircuitBreaker, asked and told as the example in its docstring does, and told of cancelled calls too."""
+
+    def __init__(self, failure_threshold: int, recovery_s: float) -> None:
+        module = _package("veronica_core.circuit_breaker")
+        self._context = _package("veronica_core.runtime_policy").PolicyContext()
+        # A cancelled call is no failure, but to be told of it frees the slot of a probe.
+        self._breaker = module.CircuitBreaker(
+            failure_threshold=failure_threshold,
+            recovery_timeout=recovery_s,
+            failure_predicate=module.count_exception_types(Exception),
+        )
+
+    def call(self, stub: Callable[[], object]) -> object:
+        """See Guarded."""
+        self._let_in()
+        try:
+            value = stub()
+        except BaseException as error:
+            self._breaker.record_failure(error=error)
+            raise
+        self._breaker.record_success()
+        return value
+
+    def lose(self, stub: Callable[[], object]) -> None:
+        """See LosingGuarded."""
+        self._let_in()
+        stub()
+
+    def _let_in(self) -> None:
+        decision = self._breaker.check(self._context)
+        if not decision.allowed:
+            raise Refused("breaker", decision.reason)
 
 
 class _Caught:
