@@ -16,7 +16,7 @@ import z3
 from failstop.models.claim import PROVED, TIME_LIMIT_MS, UNKNOWN, Answer, Claim
 from failstop.models.reader import filled, flat, fresh
 from failstop.models.solver import asked
-from failstop.models.trace import Taken, Trace, told
+from failstop.models.trace import Taken, Trace, told, word
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -46,26 +46,58 @@ class Situation(NamedTuple):
 
 
 def reachable(spec: Specification) -> Iterator[Claim]:
-    """Claim that every action can happen and every goal can be reached: that the promises are about something."""
+    """Claim that the promises are about something: actions, choices and outcomes can happen, goals be reached."""
     tags = [*(invariant.guarantee for invariant in spec.invariants), *(law.guarantee for law in spec.laws)]
     main = Counter(tags).most_common(1)[0][0]
+
+    def claim(guarantee: str, sentence: str, ask: Callable[[], Answer]) -> Claim:
+        return Claim(guarantee, spec.whose, spec.name, "reachable", sentence, ask)
+
     for action in spec.actions:
-        sentence = f"it can happen that {spec.formulas[action].sentence[0].lower()}{spec.formulas[action].sentence[1:]}"
-        yield Claim(main, spec.whose, spec.name, "reachable", sentence, happens(spec, action))
-    for goal in spec.goals:
-        yield Claim(
-            goal.guarantee,
-            spec.whose,
-            spec.name,
-            "reachable",
-            spec.formulas[goal.reached].sentence,
-            arrives(spec, goal),
+        sentence = spec.formulas[action].sentence
+        told = f"it can happen that {sentence[0].lower()}{sentence[1:]}"
+        yield claim(main, told, happens(spec, action))
+        for name, value in spec.choices(action):
+            yield claim(main, f"{told}: {name} {word(spec, name, value)}", chooses(spec, action, name, value))
+    for whose, name, value in spec.codes():
+        of = "a call's " if whose == "call" else ""
+        yield claim(
+            main, f"it can happen that {of}{name} is {word(spec, name, value)}", comes_to(spec, whose, name, value)
         )
+    for goal in spec.goals:
+        yield claim(goal.guarantee, spec.formulas[goal.reached].sentence, arrives(spec, goal))
 
 
 def happens(spec: Specification, action: Callable[..., Any]) -> Callable[[], Answer]:
     """Look for a way on which the action is taken."""
     return lambda: _look(spec, lambda now: now.chosen[action][0], lambda trace: trace.steps[-1].action is action)
+
+
+def chooses(spec: Specification, action: Callable[..., Any], name: str, value: int) -> Callable[[], Answer]:
+    """Look for a way on which the action is taken and the environment chooses this."""
+
+    def wanted(now: Situation) -> z3.BoolRef:
+        taken, chosen = now.chosen[action]
+        return z3.And(taken, chosen[name] == value)
+
+    def really(trace: Trace) -> bool:
+        return trace.steps[-1].action is action and bool(trace.steps[-1].chosen[name] == value)
+
+    return lambda: _look(spec, wanted, really, small_first=value <= _SMALL)
+
+
+def comes_to(spec: Specification, whose: str, name: str, value: int) -> Callable[[], Answer]:
+    """Look for a way to a state in which a field, of the world or of some call, has this value."""
+
+    def wanted(now: Situation) -> z3.BoolRef:
+        records = now.calls_after if whose == "call" else (now.after,)
+        return z3.Or([getattr(each, name) == value for each in records])
+
+    def really(trace: Trace) -> bool:
+        records = trace.steps[-1].calls if whose == "call" else (trace.steps[-1].world,)
+        return any(getattr(each, name) == value for each in records)
+
+    return lambda: _look(spec, wanted, really, small_first=value <= _SMALL)
 
 
 def arrives(spec: Specification, goal: Goal) -> Callable[[], Answer]:
@@ -138,29 +170,34 @@ def _look(
     wanted: Callable[[Situation], z3.BoolRef],
     really: Callable[[Trace], bool],
     last_line: str = "",
+    *,
+    small_first: bool = False,
 ) -> Answer:
     """Find the shortest way: PROVED with its trace, or UNKNOWN.
 
     wanted: what is looked for, in terms; really: the same of the trace in plain values, which the solver must not be
-    alone to say.
+    alone to say. small_first: rather a longer way with small numbers than a shorter one with large ones, which takes
+    fewer questions where any way will do.
     """
     began = time.perf_counter()
     questions = 0
-    for depth in range(1, spec.max_depth + 1):
-        for most in (_SMALL, None):
-            ways = _ways(spec, most)
-            solver = z3.Solver()
-            solver.set("timeout", TIME_LIMIT_MS)
-            solver.add(*ways.up_to(depth), wanted(ways.situation(depth)))
-            questions += 1
-            if asked(solver) == z3.sat:
-                trace = ways.trace(solver.model(), depth)
-                if not really(trace):
-                    raise AssertionError(f"the solver's way is none: {told(spec, trace, last_line)}")
-                return Answer(PROVED, told(spec, trace, last_line), questions, time.perf_counter() - began)
-            if time.perf_counter() - began > _BUDGET_S:
-                reason = f"nothing was found within {depth} steps and {_BUDGET_S:.0f} s"
-                return Answer(UNKNOWN, reason, questions, time.perf_counter() - began)
+    tries = [(depth, most) for depth in range(1, spec.max_depth + 1) for most in (_SMALL, None)]
+    if small_first:
+        tries.sort(key=lambda each: each[1] is None)
+    for depth, most in tries:
+        ways = _ways(spec, most)
+        solver = z3.Solver()
+        solver.set("timeout", TIME_LIMIT_MS)
+        solver.add(*ways.up_to(depth), wanted(ways.situation(depth)))
+        questions += 1
+        if asked(solver) == z3.sat:
+            trace = ways.trace(solver.model(), depth)
+            if not really(trace):
+                raise AssertionError(f"the solver's way is none: {told(spec, trace, last_line)}")
+            return Answer(PROVED, told(spec, trace, last_line), questions, time.perf_counter() - began)
+        if time.perf_counter() - began > _BUDGET_S:
+            reason = f"nothing was found within {depth} steps and {_BUDGET_S:.0f} s"
+            return Answer(UNKNOWN, reason, questions, time.perf_counter() - began)
     reason = f"nothing was found within {spec.max_depth} steps of {spec.callers} callers"
     return Answer(UNKNOWN, reason, questions, time.perf_counter() - began)
 

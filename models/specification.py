@@ -26,7 +26,7 @@ from failstop.models.reader import AtOnce, fresh, must_fit, parameters, place_of
 from failstop.models.symbolic import Unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from types import ModuleType
 
 
@@ -75,9 +75,12 @@ class Specification:
     actions: ``(limits, world, call, ...) -> (world, call) | None`` for a caller's step, ``(limits, world, ...) ->
     world | None`` for one of the environment; None says that it cannot happen. terms: for each field of `totals` the
     function of one call, and of the limits, that it sums: zero for a new call and never negative. at_most: pairs of
-    totals of which the first term is never above the second. given: what is taken for granted of the limits. at_once:
-    functions of a core that are put into the steps as one term, where their paths would multiply. words: names for the
-    numbers of a field, when traces are told. max_depth, callers: how far a search for traces goes.
+    totals of which the first term is never above the second. given: what is taken for granted of the limits;
+    trusted: what is taken for granted besides, in words. ghosts: fields that no core sees. at_once: functions of a core
+    that are put into the steps as one term, where their paths would multiply. words: names for the numbers of
+    a field, when traces are told. outcomes: what each field or choice of that name must be able to come to, or the
+    promises would not be about it; a choice that is a truth value must be able to be both anyway. max_depth, callers:
+    how far a search for traces goes.
     """
 
     name: str
@@ -98,6 +101,9 @@ class Specification:
     goals: Sequence[Goal] = ()
     at_once: Sequence[tuple[ModuleType, str]] = ()
     words: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    trusted: Sequence[str] = ()
+    ghosts: Sequence[str] = ()
+    outcomes: Mapping[str, Sequence[int]] = field(default_factory=dict)
     max_depth: int = 8
     callers: int = 3
 
@@ -127,6 +133,19 @@ class Specification:
         }
         return {function: Formula(function, kind, at_once) for function, kind in gives.items()}
 
+    def choices(self, action: Callable[..., Any]) -> Iterator[tuple[str, int]]:
+        """Give what the environment must be able to choose for an action."""
+        for name, kind in self.formulas[action].parameters.items():
+            if name not in _GIVEN:
+                yield from ((name, value) for value in ((False, True) if kind is bool else self.outcomes.get(name, ())))
+
+    def codes(self) -> Iterator[tuple[str, str, int]]:
+        """Give what fields must be able to come to: of the world or of a call, the field, and the value."""
+        for name, values in self.outcomes.items():
+            for whose, record in (("world", self.world), ("call", self.call)):
+                if name in record._fields:
+                    yield from ((whose, name, value) for value in values)
+
     def check(self) -> None:
         """Raise Unreadable for parts that do not fit together, of which nothing could be proved."""
         records: dict[str, Any] = {
@@ -151,6 +170,13 @@ class Specification:
             must_fit(fresh(self.call, "!"), self.new)
         except Unreadable as error:
             raise Unreadable(f"{self.name}: new: {error}") from None
+        chosen = {name for action in self.actions for name, _ in self.choices(action)}
+        nowhere = set(self.outcomes) - chosen - {name for _, name, _ in self.codes()}
+        if nowhere:
+            raise Unreadable(f"{self.name}: outcomes of {', '.join(sorted(nowhere))}, which is no field and no choice")
+        no_fields = set(self.ghosts) - {*self.world._fields, *self.call._fields}
+        if no_fields:
+            raise Unreadable(f"{self.name}: ghosts {', '.join(sorted(no_fields))}, which are no fields")
         unknown = {name for pair in self.at_most for name in pair} - set(self.totals._fields)
         if unknown or len(self.terms) != len(self.totals._fields):
             told = ", ".join(sorted(unknown)) or f"{len(self.terms)} terms"

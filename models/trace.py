@@ -65,15 +65,16 @@ def _state(spec: Specification, limits: Any, world: Any, calls: tuple[Any, ...])
 
 
 def _fields(spec: Specification, record: Any) -> str:
-    return ", ".join(f"{name} {_word(spec, name, value)}" for name, value in zip(record._fields, record, strict=True))
+    return ", ".join(f"{name} {word(spec, name, value)}" for name, value in zip(record._fields, record, strict=True))
 
 
 def _changed(spec: Specification, before: Any, after: Any) -> str:
     pairs = zip(after._fields, before, after, strict=True)
-    return ", ".join(f"{name} {_word(spec, name, new)}" for name, old, new in pairs if old != new)
+    return ", ".join(f"{name} {word(spec, name, new)}" for name, old, new in pairs if old != new)
 
 
-def _word(spec: Specification, name: str, value: int) -> str:
+def word(spec: Specification, name: str, value: int) -> str:
+    """Say the value of a field as its specification does."""
     words = spec.words.get(name)
     if words is not None and 0 <= value < len(words):
         return words[value]

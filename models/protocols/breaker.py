@@ -175,7 +175,7 @@ def one_probe_at_a_time(world: Breaker, call: Call, other: Call) -> bool:
 
 
 def no_state_is_a_trap(limits: Settings, world: Breaker) -> bool:
-    """After the recovery time or the lease, whichever is longer, somebody is let through, whatever was lost."""
+    """No wait ends later than the recovery time or the lease from now, whichever is longer, whatever was lost."""
     if world.mode == core.CLOSED:
         return True
     return world.until <= world.now + limits.recovery or world.until <= world.now + limits.lease
@@ -289,7 +289,7 @@ def with_breaker(world: Breaker, state: core.State) -> Breaker:
 BREAKER = Specification(
     name="breaker",
     whose=OURS,
-    promise="An open breaker lets nothing through until it has cooled down, then one probe at a time.",
+    promise="An open breaker lets nothing through until it has cooled down, then one probe in each lease.",
     limits=Settings,
     world=Breaker,
     start=start,
@@ -297,6 +297,18 @@ BREAKER = Specification(
     new=Call(NEW, 0, -1, False, 0, 0, -1),
     actions=(ask, end, reset, tick),
     given=(makes_sense,),
+    ghosts=(
+        "era",
+        "streak",
+        "opened_at",
+        "resets",
+        "probe",
+        "lease_until",
+    ),
+    trusted=(
+        "each step is atomic, and each permit is reported once",
+        "the clock never steps back",
+    ),
     invariants=(
         Invariant("G4", well_formed),
         Invariant("G4", failures_are_those_in_a_row),
@@ -330,5 +342,16 @@ BREAKER = Specification(
         Goal("G4", a_lost_probe_is_followed),
         Goal("G4", a_stale_success_comes),
     ),
-    words={"mode": ("closed", "open", "probing"), "phase": ("new", "out", "over", "denied")},
+    words={
+        "mode": ("closed", "open", "probing"),
+        "phase": ("new", "out", "over", "denied"),
+        "verdict": ("let through", "probe", "cooling", "probe out"),
+        "outcome": ("success", "failure", "neither"),
+    },
+    outcomes={
+        "mode": (core.CLOSED, core.OPEN, core.PROBING),
+        "phase": (OUT, OVER, DENIED),
+        "verdict": (core.ADMITTED, core.PROBE, core.COOLING, core.PROBE_OUT),
+        "outcome": (core.SUCCESS, core.FAILURE, core.NEITHER),
+    },
 )

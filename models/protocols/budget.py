@@ -231,7 +231,7 @@ def with_budget(world: Budget, state: core.State) -> Budget:
 BUDGET = Specification(
     name="budget",
     whose=OURS,
-    promise="No more is spent and held than the limit allows; once it has refused, it stays shut.",
+    promise="Spent and held pass the limit by overruns alone; once it refused or overran, it is shut until a reset.",
     limits=Limits,
     world=Budget,
     start=start,
@@ -240,6 +240,15 @@ BUDGET = Specification(
     actions=(spend, hold, settle, give_back, reset),
     totals=Totals,
     terms=(held,),
+    ghosts=(
+        "paid",
+        "times",
+        "over",
+    ),
+    trusted=(
+        "each step is atomic, and each hold is settled or given back once",
+        "a call that is given back never ran",
+    ),
     invariants=(
         Invariant("G1", well_formed),
         Invariant("G1", all_is_recorded),
@@ -258,5 +267,16 @@ BUDGET = Specification(
         Law("G1", begun_anew, (reset,)),
     ),
     goals=(Goal("G1", the_limit_is_reached), Goal("G1", the_overrun_is_reached), Goal("G1", kept_out)),
-    words={"phase": ("new", "holding", "ended", "released", "refused")},
+    words={
+        "phase": ("new", "holding", "ended", "released", "refused"),
+        "verdict": ("let through", "refused", "wait"),
+    },
+    outcomes={
+        "phase": (HOLDING, ENDED, RELEASED, REFUSED),
+        "verdict": (core.ADMITTED, core.REFUSED, core.CONTENDED),
+        "asked": (core.NO_ESTIMATE, 0),
+        "amount": (0,),
+        "cost": (0,),
+        "shut": (False, True),
+    },
 )

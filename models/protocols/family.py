@@ -18,6 +18,13 @@ ENDED = 2
 RELEASED = 3
 REFUSED = 4
 
+STOPS = (core.COST, core.OVERRUN, core.STEPS, core.TOOL_CALLS, core.RETRIES, core.TIME, core.HALTED)
+VERDICTS = (
+    *("let through", "cost", "overrun", "steps", "tool calls", "retries"),
+    *("time", "repeats", "halted", "closed", "wait"),
+)
+"""What ends a ledger here, and the words for what a call is told."""
+
 
 class Limits(NamedTuple):
     """The ceilings of the parent and of the child; a negative one is none."""
@@ -205,17 +212,17 @@ def excess(call: Call) -> int:
 
 
 def dispatched(call: Call) -> int:
-    """One for a call that was let through."""
+    """One for a call that was let through and not given back."""
     return 1 if call.phase == IN_FLIGHT or call.phase == ENDED else 0
 
 
 def tools(call: Call) -> int:
-    """One for a tool call that was let through."""
+    """One for a tool call that was let through and not given back."""
     return dispatched(call) if call.tool else 0
 
 
 def retried(call: Call) -> int:
-    """One for a retry that was let through."""
+    """One for a retry that was let through and not given back."""
     return dispatched(call) if call.retry else 0
 
 
@@ -235,17 +242,17 @@ def child_excess(call: Call) -> int:
 
 
 def child_dispatched(call: Call) -> int:
-    """One for a call of the child that was let through."""
+    """One for a call of the child that was let through and not given back."""
     return dispatched(call) if call.of_child else 0
 
 
 def child_tools(call: Call) -> int:
-    """One for a tool call of the child that was let through."""
+    """One for a tool call of the child that was let through and not given back."""
     return tools(call) if call.of_child else 0
 
 
 def child_retried(call: Call) -> int:
-    """One for a retry of the child that was let through."""
+    """One for a retry of the child that was let through and not given back."""
     return retried(call) if call.of_child else 0
 
 
@@ -296,9 +303,9 @@ def within_the_childs_cost(limits: Limits, world: Chain, total: Totals) -> bool:
 
 def no_excess_while_it_runs(limits: Limits, world: Chain, total: Totals) -> bool:
     """A ledger with a cost ceiling that still runs has no overrun behind it."""
-    above = limits.max_cost < 0 or world.halt != 0 or (total.excess == 0 and world.beyond == 0)
+    above = limits.max_cost < 0 or world.halt != core.ADMITTED or (total.excess == 0 and world.beyond == 0)
     exceeded = total.child_excess > 0 or world.child_beyond > 0
-    below = limits.child_max_cost < 0 or world.child_halt != 0 or not exceeded
+    below = limits.child_max_cost < 0 or world.child_halt != core.ADMITTED or not exceeded
     return above and below
 
 
@@ -327,7 +334,9 @@ def all_or_nothing(world: Chain, after: Chain, call_after: Call) -> bool:
 
 def a_stop_above_or_below_stops_the_child(world: Chain, call_after: Call) -> bool:
     """Once the parent or the child is halted, or the child is closed, no call of the child is let through."""
-    return call_after.phase != IN_FLIGHT or (world.halt == 0 and world.child_halt == 0 and not world.child_closed)
+    return call_after.phase != IN_FLIGHT or (
+        world.halt == core.ADMITTED and world.child_halt == core.ADMITTED and not world.child_closed
+    )
 
 
 def a_refusal_halts_the_ledger_that_gave_it(
@@ -365,13 +374,17 @@ def a_child_never_waits_for_what_will_not_come(world: Chain, call_after: Call) -
     """A call of the child waits only while calls in flight hold money at one of its ledgers, and none is halted."""
     if call_after.phase != NEW:
         return True
-    return (world.reserved > 0 or world.child_reserved > 0) and world.halt == 0 and world.child_halt == 0
+    return (
+        (world.reserved > 0 or world.child_reserved > 0)
+        and world.halt == core.ADMITTED
+        and world.child_halt == core.ADMITTED
+    )
 
 
 def the_child_spends_its_ceiling(limits: Limits, world: Chain, total: Totals) -> bool:
     """The child spends its whole ceiling while the parent goes on."""
     spent = total.child_billed == limits.child_max_cost > 0
-    return spent and limits.max_cost > limits.child_max_cost and total.excess == 0 and world.halt == 0
+    return spent and limits.max_cost > limits.child_max_cost and total.excess == 0 and world.halt == core.ADMITTED
 
 
 def an_unknown_price_takes_the_lesser_rest(limits: Limits, call: Call) -> bool:
@@ -475,6 +488,18 @@ FAMILY = Specification(
         *(child_held, child_billed, child_excess, child_dispatched, child_tools, child_retried),
     ),
     at_most=(("child_dispatched", "dispatched"), ("child_billed", "billed")),
+    ghosts=(
+        "outside",
+        "beyond",
+        "child_outside",
+        "child_beyond",
+        "bill",
+    ),
+    trusted=(
+        "each step is atomic over both ledgers, and each call is settled once",
+        "a call that is given back never ran",
+        "what is settled is what was billed",
+    ),
     invariants=(
         Invariant("G1", well_formed),
         Invariant("halt", well_formed_chain),
@@ -496,6 +521,7 @@ FAMILY = Specification(
     ),
     goals=(Goal("T3", the_child_spends_its_ceiling), Goal("G1", an_unknown_price_takes_the_lesser_rest)),
     at_once=((core, "admit"),),
-    words={"phase": ("new", "in flight", "ended", "released", "refused")},
+    words={"phase": ("new", "in flight", "ended", "released", "refused"), "verdict": VERDICTS},
+    outcomes={"verdict": (*STOPS, core.CLOSED, core.CONTENDED), "asked": (core.NO_ESTIMATE, 0), "cost": (0,)},
     callers=2,
 )

@@ -17,6 +17,10 @@ NEW = 0
 DISPATCHED = 1
 REFUSED = 2
 
+VERDICTS = ("granted", "pending", "approved", "denied", "used", "expired", "drifted")
+ANSWERS = ("nothing", "yes", "no")
+"""The words for the codes of the core."""
+
 
 class Limits(NamedTuple):
     """When the grant expires; a negative time is never."""
@@ -285,6 +289,18 @@ GRANT = Specification(
     actions=(answer, look, tick, attempt),
     totals=Totals,
     terms=(dispatched,),
+    ghosts=(
+        "said",
+        "spoiled",
+        "told",
+        "same",
+        "at",
+    ),
+    trusted=(
+        "each step is atomic, and reads the clock inside it",
+        "the clock never steps back",
+        "two calls of one digest are the same call",
+    ),
     invariants=(
         Invariant("approval", well_formed),
         Invariant("approval", keeps_its_expiry),
@@ -316,7 +332,13 @@ GRANT = Specification(
     ),
     words={
         "phase": ("new", "dispatched", "refused"),
-        "state": ("", "pending", "approved", "denied", "used", "expired"),
-        "said": ("nothing", "yes", "no"),
+        **dict.fromkeys(("state", "verdict", "told"), VERDICTS),
+        **dict.fromkeys(("said", "exact", "standing"), ANSWERS),
+    },
+    outcomes={
+        "state": (core.PENDING, core.APPROVED, core.DENIED, core.USED, core.EXPIRED),
+        "told": (core.GRANTED, core.APPROVED, core.DENIED, core.USED, core.EXPIRED),
+        "verdict": (core.GRANTED, core.PENDING, core.DENIED, core.USED, core.EXPIRED, core.DRIFTED),
+        **dict.fromkeys(("said", "exact", "standing"), (core.NO_ANSWER, core.YES, core.NO)),
     },
 )

@@ -22,6 +22,16 @@ RELEASED = 4
 REFUSED = 5
 GONE = 6
 
+STOPS = (
+    *(core.COST, core.OVERRUN, core.STEPS, core.TOOL_CALLS, core.RETRIES),
+    *(core.TIME, core.REPEATS, core.HALTED),
+)
+VERDICTS = (
+    *("let through", "cost", "overrun", "steps", "tool calls", "retries"),
+    *("time", "repeats", "halted", "closed", "wait"),
+)
+"""What ends a chain, and the words for what a call is told."""
+
 
 class Limits(NamedTuple):
     """The ceilings; a negative one is none."""
@@ -184,22 +194,22 @@ def excess(call: Call) -> int:
 
 
 def dispatched(call: Call) -> int:
-    """One for a call that was let through."""
+    """One for a call that was let through and not given back."""
     return 1 if in_flight(call) or call.phase == ENDED else 0
 
 
 def tools(call: Call) -> int:
-    """One for a tool call that was let through."""
+    """One for a tool call that was let through and not given back."""
     return dispatched(call) if call.tool else 0
 
 
 def retried(call: Call) -> int:
-    """One for a retry that was let through."""
+    """One for a retry that was let through and not given back."""
     return dispatched(call) if call.retry else 0
 
 
 def operations(call: Call) -> int:
-    """One for a first try that was let through."""
+    """One for a first try that was let through and not given back."""
     return 0 if call.retry else dispatched(call)
 
 
@@ -232,7 +242,7 @@ def reserved_is_held(world: Chain, total: Totals) -> bool:
 
 def within_the_ceiling(limits: Limits, world: Chain) -> bool:
     """While the chain runs, committed and reserved together never pass the cost ceiling."""
-    return limits.max_cost < 0 or world.halt != 0 or world.committed + world.reserved <= limits.max_cost
+    return limits.max_cost < 0 or world.halt != core.ADMITTED or world.committed + world.reserved <= limits.max_cost
 
 
 def passed_by_the_excess_only(limits: Limits, world: Chain, total: Totals) -> bool:
@@ -251,7 +261,7 @@ def really_spent(limits: Limits, world: Chain, total: Totals) -> bool:
 
 def all_bounds_at_once(limits: Limits, world: Chain, total: Totals) -> bool:
     """Cost, steps, tool calls and retries are bounded at once."""
-    cost = limits.max_cost < 0 or world.halt != 0 or world.committed + world.reserved <= limits.max_cost
+    cost = limits.max_cost < 0 or world.halt != core.ADMITTED or world.committed + world.reserved <= limits.max_cost
     steps = limits.max_steps < 0 or total.dispatched <= limits.max_steps
     its_tools = limits.max_tool_calls < 0 or total.tools <= limits.max_tool_calls
     return cost and steps and its_tools and (limits.max_retries < 0 or total.retried <= limits.max_retries)
@@ -259,36 +269,36 @@ def all_bounds_at_once(limits: Limits, world: Chain, total: Totals) -> bool:
 
 def nothing_exceeded_while_it_runs(limits: Limits, world: Chain, total: Totals) -> bool:
     """A chain with a cost ceiling that still runs has no overrun behind it: only calls in flight at the first add."""
-    return limits.max_cost < 0 or world.halt != 0 or (total.excess == 0 and world.beyond == 0)
+    return limits.max_cost < 0 or world.halt != core.ADMITTED or (total.excess == 0 and world.beyond == 0)
 
 
 def steps_are_dispatches(world: Chain, total: Totals) -> bool:
-    """The step counter is the number of calls let through, failed ones and retries included."""
+    """The step counter is the number of calls let through and not given back, failed ones and retries included."""
     return world.steps == total.dispatched
 
 
 def within_the_steps(limits: Limits, total: Totals) -> bool:
-    """No more calls are let through than the step ceiling says."""
+    """No more calls are let through and not given back, so no more ever run, than the step ceiling says."""
     return limits.max_steps < 0 or total.dispatched <= limits.max_steps
 
 
 def tools_are_counted(world: Chain, total: Totals) -> bool:
-    """The tool counter is the number of tool calls let through."""
+    """The tool counter is the number of tool calls let through and not given back."""
     return world.tool_calls == total.tools
 
 
 def within_the_tool_calls(limits: Limits, total: Totals) -> bool:
-    """No more tool calls are let through than their ceiling says."""
+    """No more tool calls are let through and not given back than their ceiling says."""
     return limits.max_tool_calls < 0 or total.tools <= limits.max_tool_calls
 
 
 def retries_are_counted(world: Chain, total: Totals) -> bool:
-    """The retry counter is the number of retries let through, in the whole chain."""
+    """The retry counter is the number of retries let through and not given back, in the whole chain."""
     return world.retries == total.retried
 
 
 def within_the_retries(limits: Limits, total: Totals) -> bool:
-    """No more retries are let through than their ceiling says."""
+    """No more retries are let through and not given back than their ceiling says."""
     return limits.max_retries < 0 or total.retried <= limits.max_retries
 
 
@@ -306,12 +316,12 @@ def in_time(limits: Limits, call: Call) -> bool:
 
 def the_first_reason_stays(world: Chain, after: Chain) -> bool:
     """Once halted, a chain stays halted for its first reason."""
-    return world.halt == 0 or after.halt == world.halt
+    return world.halt == core.ADMITTED or after.halt == world.halt
 
 
 def halted_lets_nothing_through(world: Chain, after: Chain, call_after: Call) -> bool:
     """A halted chain lets no call through, counts nothing for it, and says why it is halted."""
-    if world.halt == 0:
+    if world.halt == core.ADMITTED:
         return True
     return after == world and call_after.phase == REFUSED and call_after.verdict == world.halt
 
@@ -325,7 +335,7 @@ def let_through_whenever_possible(
 
 def could_run(limits: Limits, world: Chain, asked: int, tool: bool, retry: bool) -> bool:
     """What must be true for a call to be let through."""
-    if world.halt != 0 or is_late(limits, world):
+    if world.halt != core.ADMITTED or is_late(limits, world):
         return False
     if limits.max_steps >= 0 and world.steps >= limits.max_steps:
         return False
@@ -354,7 +364,7 @@ def refused_for_what_is_so(
 ) -> bool:
     """A refusal halts the chain for a reason that is true, and changes nothing else."""
     verdict = call_after.verdict
-    if call_after.phase != REFUSED or world.halt != 0:
+    if call_after.phase != REFUSED or world.halt != core.ADMITTED:
         return True
     if after != world._replace(halt=verdict):
         return False
@@ -381,7 +391,7 @@ def kept_out_only_by_calls_in_flight(limits: Limits, world: Chain, after: Chain,
 
 def a_look_says_what_admission_would(limits: Limits, world: Chain, after: Chain, call_after: Call) -> bool:
     """A look refuses a chain that is over as admission would, which halts it for good; else it changes nothing."""
-    over = world.halt if world.halt != 0 else core.TIME if is_late(limits, world) else core.ADMITTED
+    over = world.halt if world.halt != core.ADMITTED else core.TIME if is_late(limits, world) else core.ADMITTED
     refused = call_after.phase == REFUSED
     return after == world._replace(halt=over) and call_after.verdict == over and refused == (over != core.ADMITTED)
 
@@ -398,13 +408,13 @@ def charged_all_that_it_held(world: Chain, after: Chain, call: Call) -> bool:
 
 def an_overrun_halts(limits: Limits, world: Chain, after: Chain, call: Call, cost: int) -> bool:
     """A call that cost more than it held halts a chain with a cost ceiling, and nothing else that returns halts it."""
-    over = limits.max_cost >= 0 and cost > call.held and world.halt == 0
+    over = limits.max_cost >= 0 and cost > call.held and world.halt == core.ADMITTED
     return after.halt == (core.OVERRUN if over else world.halt)
 
 
 def spending_too_much_outside_halts(limits: Limits, world: Chain, after: Chain) -> bool:
     """What is spent outside of calls halts the chain if, and only if, it does not fit beside what is held."""
-    over = 0 <= limits.max_cost < after.committed + after.reserved and world.halt == 0
+    over = 0 <= limits.max_cost < after.committed + after.reserved and world.halt == core.ADMITTED
     return after.reserved == world.reserved and after.halt == (core.OVERRUN if over else world.halt)
 
 
@@ -415,7 +425,7 @@ def given_back_whole(world: Chain, after: Chain) -> bool:
 
 def halted_by_hand(world: Chain, after: Chain, code: int) -> bool:
     """Whoever halts a chain halts it for their reason, if it is the first, and changes nothing else."""
-    return after == world._replace(halt=code if world.halt == 0 else world.halt)
+    return after == world._replace(halt=code if world.halt == core.ADMITTED else world.halt)
 
 
 def the_cost_ceiling_is_reached(limits: Limits, total: Totals) -> bool:
@@ -441,6 +451,18 @@ def the_tool_calls_are_reached(limits: Limits, total: Totals) -> bool:
 def the_retries_are_reached(limits: Limits, total: Totals) -> bool:
     """As many calls run as operations and the retry ceiling allow together."""
     return limits.max_retries > 0 and total.operations > 0 and total.retried == limits.max_retries
+
+
+def it_is_late(limits: Limits, world: Chain, call: Call, other: Call) -> bool:
+    """A call is refused because the deadline has passed, after another was let through in time."""
+    refused = call.verdict == core.TIME and call.phase == REFUSED and world.halt == core.TIME
+    in_time_before = dispatched(other) == 1 and other.admitted_at < limits.deadline
+    return refused and in_time_before and is_late(limits, world)
+
+
+def a_call_waits(limits: Limits, call: Call, other: Call) -> bool:
+    """A call has to wait because another holds the money that it needs."""
+    return limits.max_cost > 0 and call.phase == NEW and call.verdict == core.CONTENDED and other.phase == RUNNING
 
 
 def ledger(world: Chain) -> core.State:
@@ -476,6 +498,18 @@ LEDGER = Specification(
     totals=Totals,
     at_most=(("unsettled", "held"),),
     terms=(held, billed, unsettled, excess, dispatched, tools, retried, operations),
+    ghosts=(
+        "outside",
+        "beyond",
+        "bill",
+        "admitted_at",
+    ),
+    trusted=(
+        "each step is atomic, and each call is settled once",
+        "a call is billed no more than it holds when nobody learns its bill, or its thread stops for ever",
+        "a call that began to run is never given back",
+        "what the provider reports is what it bills",
+    ),
     invariants=(
         Invariant("G1", well_formed),
         Invariant("G1", well_formed_chain),
@@ -516,7 +550,21 @@ LEDGER = Specification(
         Goal("T4", the_steps_are_reached),
         Goal("G2", the_tool_calls_are_reached),
         Goal("T5", the_retries_are_reached),
+        Goal("G5", it_is_late),
+        Goal("G1", a_call_waits),
     ),
     at_once=((core, "admit"),),
-    words={"phase": ("new", "admitted", "running", "ended", "released", "refused", "gone")},
+    words={
+        "phase": ("new", "admitted", "running", "ended", "released", "refused", "gone"),
+        "verdict": VERDICTS,
+        "halt": ("no", *VERDICTS[1:]),
+        "code": VERDICTS,
+    },
+    outcomes={
+        "verdict": (*STOPS, core.CONTENDED),
+        "code": (core.HALTED, core.REPEATS, core.TIME),
+        "asked": (core.NO_ESTIMATE, 0),
+        "cost": (0,),
+        "bill": (0,),
+    },
 )

@@ -133,6 +133,15 @@ PATH = Specification(
     call=Answered,
     new=Answered(False, 0, False),
     actions=(ask_next, answer),
+    ghosts=(
+        "asked",
+        "stop",
+        "waits",
+        "limited",
+        "some",
+        "least",
+    ),
+    trusted=("every ledger of the path is asked, from the root down, in one step",),
     invariants=(
         Invariant("halt", well_formed),
         Invariant("halt", the_highest_stop_wins),
@@ -142,6 +151,7 @@ PATH = Specification(
     ),
     laws=(Law("halt", a_stop_is_told_of_a_closed_context_too, (answer,)),),
     goals=(Goal("happy-path", all_let_through), Goal("halt", one_stops_where_another_waits)),
+    outcomes={"verdict": (core.ADMITTED, core.COST, core.CLOSED, core.CONTENDED), "stop": (core.ADMITTED, core.COST)},
     at_once=((core, "joined"), (core, "narrower"), (core, "left")),
     callers=1,
 )

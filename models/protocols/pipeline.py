@@ -326,6 +326,14 @@ PIPELINE = Specification(
     given=(makes_sense,),
     totals=Totals,
     terms=(held, billed, stepped, dispatched),
+    ghosts=(
+        "over",
+        "bill",
+    ),
+    trusted=(
+        "policies are asked in order, each atomically, and each thing is given back once",
+        "the clock never steps back",
+    ),
     invariants=(
         Invariant("T6", takes_in_order),
         Invariant("T6", well_formed),
@@ -350,6 +358,14 @@ PIPELINE = Specification(
     words={
         "phase": ("new", "has a permit", "has money", "allowed", "ended", "no money", "no step", "denied"),
         "mode": ("closed", "open", "probing"),
+        "outcome": ("success", "failure", "neither"),
+    },
+    outcomes={
+        "phase": (HAS_PERMIT, HAS_MONEY, ALLOWED, ENDED, NO_MONEY, NO_STEPS, DENIED),
+        "mode": (breaker.CLOSED, breaker.OPEN, breaker.PROBING),
+        "outcome": (breaker.SUCCESS, breaker.FAILURE, breaker.NEITHER),
+        "asked": (budget.NO_ESTIMATE, 0),
+        "cost": (0,),
     },
     callers=2,
 )

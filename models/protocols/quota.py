@@ -348,6 +348,15 @@ QUOTA = Specification(
     totals=Totals,
     terms=(runs, held, charged, billed, excess),
     at_most=(("billed", "charged"),),
+    ghosts=(
+        "charged",
+        "bill",
+    ),
+    trusted=(
+        "each step is atomic, and begins the windows that have come",
+        "each ticket is closed once",
+        "a run costs no more than it holds when nobody learns its bill",
+    ),
     invariants=(
         Invariant("quota", well_formed),
         Invariant("quota", windows_are_counted_from_zero),
@@ -384,5 +393,12 @@ QUOTA = Specification(
     words={
         "phase": ("new", "running", "ended", "given back", "refused"),
         "verdict": ("started", "no run left", "no money left", "wait"),
+    },
+    outcomes={
+        "phase": (RUNNING, ENDED, RELEASED, REFUSED),
+        "verdict": (core.STARTED, core.RUNS, core.SPEND, core.CONTENDED),
+        "asked": (core.NO_BOUND, 0),
+        "cost": (0,),
+        "bill": (0,),
     },
 )

@@ -120,6 +120,16 @@ REPEATS = Specification(
     world=Row,
     start=start,
     actions=(turn,),
+    ghosts=(
+        "asked",
+        "dispatched",
+        "changes",
+        "refused",
+    ),
+    trusted=(
+        "an action is counted under the lock of its ledger",
+        "a digest is the same for the same action only",
+    ),
     invariants=(
         Invariant("loop", well_formed),
         Invariant("loop", counts_what_came),
@@ -136,5 +146,6 @@ REPEATS = Specification(
         Goal("loop", one_too_many_is_refused),
         Goal("loop", alternating_passes_the_limit),
     ),
+    outcomes={"allowed": (False, True)},
     words={"last": ("A", "B", "C", "D", "E")},
 )

@@ -244,6 +244,11 @@ RETRY = Specification(
     terms=(tries, operations_and_retries),
     at_most=(("tries", "operations_and_retries"),),
     given=(in_order,),
+    ghosts=(
+        "tries",
+        "doubled",
+    ),
+    trusted=("the shell keeps one state for each execution, and waits as long as it is told",),
     invariants=(
         Invariant("G3", well_formed),
         Invariant("G3", retries_are_tries),
@@ -266,5 +271,6 @@ RETRY = Specification(
         Goal("G3", not_worth_repeating),
         Goal("G3", the_maximum_is_reached),
     ),
+    outcomes={"phase": (TRYING, FAILED, WAITING, ENDED, GAVE_UP), "draw": (0, BILLION)},
     words={"phase": ("new", "trying", "failed", "waiting", "ended", "gave up")},
 )

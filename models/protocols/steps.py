@@ -164,6 +164,10 @@ STEPS = Specification(
     actions=(check, release, reset, give_back_nothing),
     totals=Totals,
     terms=(taken,),
+    trusted=(
+        "each step is atomic",
+        "a call keeps the era of its permit, and gives a step back no more after that",
+    ),
     invariants=(
         Invariant("G2", well_formed),
         Invariant("G2", permits_are_of_their_era),
@@ -181,5 +185,6 @@ STEPS = Specification(
         Goal("G2", one_too_many_is_refused),
         Goal("G2", a_step_from_before_a_reset_comes_back),
     ),
+    outcomes={"phase": (ADMITTED, GIVEN_BACK, REFUSED)},
     words={"phase": ("new", "admitted", "given back", "refused")},
 )

@@ -237,6 +237,7 @@ PAIRS = Specification(
             replace(toys.SAFE, given=(a_number_for_a_truth,)),
             r"a_number_for_a_truth, line \d+: it gives int; expected bool",
         ),
+        (replace(toys.SAFE, outcomes={"verdict": (1,)}), r"safe turnstile: outcomes of verdict, which is no field"),
         (replace(toys.SAFE, terms=(toys.inside,)), r"safe turnstile: 1 terms; expected the totals inside, bags"),
         (
             replace(toys.SAFE, laws=(Law("G2", toys.only_upwards, (toys.enter,)),)),

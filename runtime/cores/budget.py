@@ -1,7 +1,7 @@
-"""An exact spending limit that stays shut once it has refused, with holds for calls that reserve first (G1).
+"""An exact spending limit that is shut once it has refused, until a reset; calls may hold first (G1).
 
 Amounts are nano-dollars; a negative limit is none. For any number of callers: spent + reserved <= limit as long as no
-hold is settled above itself, and a shut budget admits nothing.
+hold is settled above itself, and a shut budget admits nothing. CONTENDED is no refusal and shuts nothing.
 """
 
 from __future__ import annotations
