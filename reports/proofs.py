@@ -25,6 +25,7 @@ _NARROW = 60
 _STEP = len("1. ")
 _NO_PROMISES = {"reachable", "totals"}
 """Kinds of obligations that a protocol has because it is a specification; promises rest on them."""
+_GROUNDS = "grounds"
 
 
 def print_progress(console: Console, record: Record, number: int, of: int) -> None:
@@ -41,7 +42,10 @@ def print_proofs(console: Console, records: Sequence[Record], ours: str, publish
 
     ours: the target whose promises are judged; everything else is as published. published: tell its counterexamples.
     """
-    console.print(_table(records, ours, console.width >= _NARROW))
+    table = _table(records, ours, console.width >= _NARROW)
+    console.print(table)
+    if any(record.about.get("kind") in _NO_PROMISES for record in records):
+        console.print("grounds: what is promised can happen at all, and sums can be split", highlight=False)
     for record in records:
         if record.target == ours:
             if record.verdict != HOLDS:
@@ -55,40 +59,37 @@ def print_proofs(console: Console, records: Sequence[Record], ours: str, publish
 
 
 def _table(records: Sequence[Record], ours: str, wide: bool) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     table.add_column("guarantee", no_wrap=True)
     table.add_column("as published")
     table.add_column(ours)
     if wide:
-        table.add_column("obligations", justify="right")
         table.add_column("seconds", justify="right")
     for guarantee, theirs, own in _rows(records, ours):
-        both = [*theirs, *own]
-        seconds = sum(record.effort["solver_seconds"] for record in both)
-        numbers = (str(len(both)), f"{seconds:.2f}") if wide else ()
-        table.add_row(guarantee, _verdict(theirs), _verdict(own), *numbers)
+        seconds = sum(record.effort["solver_seconds"] for record in (*theirs, *own))
+        table.add_row(guarantee, _verdict(theirs), _verdict(own), *((f"{seconds:.2f}",) if wide else ()))
     return table
 
 
 def _rows(records: Sequence[Record], ours: str) -> Iterator[tuple[str, list[Record], list[Record]]]:
-    by_guarantee: defaultdict[str, list[Record]] = defaultdict(list)
+    """Give one row a guarantee, and one for what the promises rest on, so that the rows add up to all."""
+    by_row: defaultdict[str, list[Record]] = defaultdict(list)
     for record in records:
-        by_guarantee[record.guarantee].append(record)
-    for guarantee in GUARANTEES:
-        found = by_guarantee[guarantee]
-        if any(record.about.get("kind") not in _NO_PROMISES for record in found):
+        by_row[_GROUNDS if record.about.get("kind") in _NO_PROMISES else record.guarantee].append(record)
+    for row in (*GUARANTEES, _GROUNDS):
+        found = by_row[row]
+        if found:
             own = [record for record in found if record.target == ours]
-            yield guarantee, [record for record in found if record.target != ours], own
+            yield row, [record for record in found if record.target != ours], own
 
 
 def _verdict(records: Sequence[Record]) -> Text:
-    """The worst verdict, and of how many it is if not of all."""
+    """The worst verdict, and of how many of all it is."""
     if not records:
         return Text("-", COLOURS[NOT_OFFERED])
     verdict = worst(record.verdict for record in records)
     count = sum(record.verdict == verdict for record in records)
-    told = Text(verdict, COLOURS[verdict])
-    return told if verdict == HOLDS else told.append(f", {count} of {len(records)}", "default")
+    return Text(verdict, COLOURS[verdict]).append(f", {count} of {len(records)}", "default")
 
 
 def _print_trace(console: Console, record: Record) -> None:

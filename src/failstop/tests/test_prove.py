@@ -43,9 +43,10 @@ def test_what_is_proved_is_zero_with_a_table_and_evidence() -> None:
     result = ran("prove", "loop", "--jobs", "1")
     assert result.exit_code == 0, result.output
     row = next(line.split() for line in result.stdout.splitlines() if line.startswith("loop"))
-    assert row[:3] == ["loop", "holds", "holds"]
+    grounds = next(line.split() for line in result.stdout.splitlines() if line.startswith("grounds "))
+    assert [row[0], row[1], row[5]] == ["loop", "holds,", "holds,"]
     records = read(Path("evidence/models.json"))
-    assert row[3] == str(len(records))
+    assert sum(int(count) for each in (row, grounds) for count in (each[4], each[8])) == len(records)
     assert "failstop: " in result.stdout.splitlines()[-1]
     assert "0 violated; as published: " in result.stdout.splitlines()[-1]
     assert {(record.layer, record.guarantee, record.verdict) for record in records} == {("models", "loop", HOLDS)}
@@ -163,7 +164,12 @@ def test_a_specification_is_shown_on_one_screen() -> None:
     assert result.exit_code == 0
     for words in ("limits", "state", "steps", "always, for any number of calls", "world.reserved == total.held"):
         assert words in result.stdout
-    assert len(result.stdout.splitlines()) <= 60
+    assert "spent, reserved, calls, shut, paid*, times*, over*" in result.stdout
+    assert "Each step is atomic, and each hold is settled or given back once" in result.stdout
+    assert "at first" in result.stdout
+    assert "core." not in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    assert len(result.stdout.splitlines()) <= 80
     assert not Path("evidence").exists()
 
 
@@ -219,3 +225,15 @@ def test_an_unknown_is_told_with_its_reason() -> None:
     """A time-out is no proof, and the record says why."""
     record = proofs.record(Finding("G1", OURS, "toy", "invariant", "A sentence", Answer(UNKNOWN, "timeout", 1, 10.0)))
     assert (record.verdict, record.detail) == (INCONCLUSIVE, "not decided: timeout")
+
+
+def test_a_count_that_is_wrong_is_told_as_counted() -> None:
+    """No solver was asked, so none has found anything."""
+    record = proofs.record(Finding("T1", OURS, "executions", "count", "A count", Answer(REFUTED, "told", 3, 0.1)))
+    assert (record.verdict, record.detail) == (VIOLATED, "counted otherwise: 3 real executions, 0.10 s")
+
+
+def test_why_something_is_undecided_is_told_once() -> None:
+    """Its first line is the detail; only what follows is a trace."""
+    told = proofs.record(Finding("G1", OURS, "toy", "law", "A sentence", Answer(UNKNOWN, "why\nand how", 1, 0.1)))
+    assert (told.detail, told.about["trace"]) == ("not decided: why", "and how")
