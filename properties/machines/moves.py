@@ -17,13 +17,17 @@ from failstop.properties.machines import chain_moves
 from failstop.properties.machines.weighted import weighted
 from failstop.properties.references import audit, budget, grant, quota, steps
 from failstop.properties.references.chain import Advance
-from failstop.properties.subjects import context, policies
+from failstop.properties.subjects import breaker, context, policies
 from failstop.properties.subjects.audit import AuditSubject
+from failstop.properties.subjects.breaker import BreakerSubject
 from failstop.properties.subjects.budget import BudgetSubject
+from failstop.properties.subjects.chain import LetPass
 from failstop.properties.subjects.grant import ApprovalSubject, GrantSubject
+from failstop.properties.subjects.pipeline import PipelineSubject
 from failstop.properties.subjects.quota import QuotaSubject
 from failstop.properties.subjects.set_back import SetBackSubject
 from failstop.properties.subjects.steps import StepsSubject
+from failstop.properties.target import LosingGuarded, ReleasingGuarded
 from failstop.runtime.limits import Limits
 from failstop.runtime.money import Money
 
@@ -171,6 +175,34 @@ def _context_allowed(_target: AnyTarget, subject: Subject, move: Move) -> bool:
     return not isinstance(move, context.MakeChild) or move.name in getattr(subject, "children", ())
 
 
+def _guarded_moves(
+    _target: AnyTarget, instrument: Instrument, _subject: Subject, _played: Sequence[Move]
+) -> SearchStrategy[Move]:
+    guarded = getattr(instrument, "guarded", None)
+    return _guarded_moves_of(isinstance(guarded, ReleasingGuarded), isinstance(guarded, LosingGuarded))
+
+
+@cache
+def _guarded_moves_of(releases: bool, loses: bool) -> SearchStrategy[Move]:
+    ends = [st.tuples(st.booleans(), st.just(False), st.just(False)), st.just((False, True, False))]
+    if loses:
+        ends.append(st.just((False, False, True)))
+    end = st.one_of(ends)
+    seconds = st.sampled_from((1, 2, 10, 0)).map(lambda each: each * _SECOND_NS)
+    others: list[tuple[int, SearchStrategy[Move]]] = [(3, st.builds(LetPass, seconds))]
+    if releases:
+        others.append((1, st.just(breaker.GiveUp())))
+    leaf = st.builds(_guarded_call, end)
+    inside = st.lists(weighted((3, leaf), *others), min_size=1, max_size=3).map(tuple)
+    nested = st.builds(_guarded_call, end, inside)
+    return weighted((6, leaf), (3, nested), *others)
+
+
+def _guarded_call(end: tuple[bool, bool, bool], inside: tuple[breaker.GuardedMove, ...] = ()) -> breaker.Call:
+    fails, neither, hangs = end
+    return breaker.Call(fails, neither, hangs, inside)
+
+
 _FIVE_NS = Decimal(5).scaleb(-9)
 _CONTEXTS: SearchStrategy[Subject] = st.builds(
     context.ContextSubject,
@@ -272,6 +304,22 @@ MACHINES: Mapping[str, Machine] = MappingProxyType(
                 _every(_POLICIES),
                 _by_count(policies.Ask, _policy_moves),
                 blamed=_policy_blamed,
+            ),
+            Machine(
+                "breaker",
+                "Calls through a breaker that succeed, fail, are cancelled or lost, one within another",
+                "G4",
+                _every(st.builds(BreakerSubject, st.sampled_from((1, 2, 3)), st.sampled_from((1, 2)))),
+                _guarded_moves,
+                share=0.6,
+            ),
+            Machine(
+                "pipeline",
+                "The same behind a step guard",
+                "T6",
+                _every(st.builds(PipelineSubject, st.sampled_from((1, 2, 3, 8, 20)), st.sampled_from((1, 2)))),
+                _guarded_moves,
+                share=0.6,
             ),
             Machine(
                 "context",

@@ -181,6 +181,8 @@ PART_BUGS = {
     "quota": (quota, "roll", _quota_day_never_ends, 3),
     "quota-set-back": (quota, "roll", _quota_day_never_ends, 3),
     "policies": (breaker, "admit", _breaker_never_opens, 3),
+    "breaker": (breaker, "admit", _breaker_never_opens, 2),
+    "pipeline": (breaker, "admit", _breaker_never_opens, 2),
     "context": (Dispatch, "release", lambda self: self.fail(RuntimeError("it was made")), 3),
     "grant": (grant, "use", _grant_used_twice, 2),
     "approval": (ContextSession, "call", ContextSession._dispatch, 1),
