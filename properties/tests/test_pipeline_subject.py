@@ -40,7 +40,7 @@ def test_the_scenarios_have_names_of_their_own():
     assert all(catalogue.every()[name] is scenario for name, scenario in ALL.items())
 
 
-@pytest.mark.parametrize("name", ["denied-step-goes-back", "last-step-of-a-denied-call", "pipeline-of-three"])
+@pytest.mark.parametrize("name", ["denied-step-goes-back", "last-step-of-a-denied-call", *by_name(DEEP)])
 def test_a_step_that_does_not_go_back_is_found(name, monkeypatch):
     """The breaker denies the call, and its step stays taken."""
 
