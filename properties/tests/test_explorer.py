@@ -243,6 +243,14 @@ def test_what_does_not_repeat_ends_the_search():
     assert "the same choices led elsewhere" in found.stuck
 
 
+def test_a_schedule_that_lets_a_waiting_thread_go_on_is_refused():
+    """Another object was given that schedule; it is not called a deadlock of this one."""
+    crossed = toy(Crossed, ["forth"], ["back"], ["forth"])
+    assert replay(crossed, None, (0, 2, 0), exact=True) is None
+    with pytest.raises(turns.Stuck, match="led elsewhere"):
+        replay(crossed, None, (0, 2, 2), exact=True)
+
+
 def test_what_a_program_raises_is_raised():
     """It is neither a violation nor lost."""
 
@@ -318,6 +326,10 @@ class Switch(Sections):
         with self.lock:
             self.count = self.count + 1 if self.count < 0 else 1
 
+    def ticks(self):
+        for _ in "....":
+            self.tick()
+
     def switch(self):
         with self.lock:
             self.count = -9
@@ -341,6 +353,7 @@ class Stock(Sections):
 
 TOYS = {
     "rounds that look alike": toy(Switch, ["tick"] * 4, ["switch"]),
+    "rounds of a loop inside": toy(Switch, ["ticks"], ["switch"]),
     "two switches": toy(Switch, ["tick"] * 3, ["switch"], ["switch", "tick"]),
     "orders that differ": toy(Stock, ["double", "add"], ["add", "double"], ["double"]),
     "locks that are given up": toy(Impatient, ["forth", "forth"], ["back"]),

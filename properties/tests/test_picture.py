@@ -132,6 +132,26 @@ def test_members_of_a_set_are_not_taken_for_one_another():
     assert picture({first, second}, first) != picture({first, second}, second)
 
 
+class Alike:
+    """Comes in a set in the order in which it was put in."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __hash__(self):
+        return 1
+
+    def __eq__(self, other):
+        return self is other
+
+
+def test_the_order_within_a_set_hides_no_difference():
+    """Nor if both were met first in their sets."""
+    first, second = Alike(1), Alike(2)
+    assert [next(iter({first, second})), next(iter({second, first}))] == [first, second]
+    assert picture({first, second}, first) != picture({second, first}, second)
+
+
 def test_a_lock_shows_its_owner_and_how_often_it_is_held():
     """Held by another thread it is another state."""
 
