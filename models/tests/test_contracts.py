@@ -21,7 +21,7 @@ from failstop.models.crosshair_run import (
     name_of,
 )
 
-pytestmark = pytest.mark.solver
+pytestmark = pytest.mark.once
 
 CONTRACTS = {name_of(contract): contract for contract in all_contracts()}
 

@@ -30,7 +30,7 @@ from failstop.models.mutation import (
 from failstop.models.readable import check_readable
 from failstop.runtime.cores import ledger, steps
 
-pytestmark = pytest.mark.solver
+pytestmark = pytest.mark.once
 
 ADMIT = '''
 def admit(state: State, limit: int, asked: int) -> tuple[State, int]:

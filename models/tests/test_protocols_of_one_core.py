@@ -14,7 +14,7 @@ from failstop.models.claim import OURS, PROVED, all_of
 from failstop.models.induction import Proofs
 from failstop.models.protocols import grant, quota, repeats, retry, steps
 
-pytestmark = pytest.mark.solver
+pytestmark = pytest.mark.once
 
 SPECIFICATIONS = {
     grant: grant.GRANT,

@@ -33,7 +33,7 @@ from failstop.models.published import (
     steps,
 )
 
-pytestmark = pytest.mark.solver
+pytestmark = pytest.mark.once
 
 MODULES = (
     *(approval, breaker, budget, configuration, container, cost, deadline),

@@ -17,7 +17,7 @@ from failstop.models.protocols import breaker, budget, family, grant, ledger, pi
 if TYPE_CHECKING:
     from types import ModuleType
 
-pytestmark = pytest.mark.solver
+pytestmark = pytest.mark.once
 
 # The protocol, a piece of it, what stands there instead, and what can no longer happen.
 WEAKENED = [

@@ -32,6 +32,8 @@ from failstop.runtime.cores.breaker import CLOSED, FAILURE, NEITHER, PROBE, PROB
 from failstop.runtime.policies import breaker
 from failstop.runtime.policies.breaker import CircuitBreaker
 
+pytestmark = pytest.mark.once
+
 QUICK = by_name(SCENARIOS)
 ALL = by_name(SCENARIOS + DEEP)
 TIMES = ("time", "time_ns", "monotonic", "monotonic_ns")

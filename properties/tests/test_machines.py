@@ -25,6 +25,8 @@ from failstop.runtime.cores import breaker, budget, grant, ledger, quota
 from failstop.runtime.limits import Limits
 from failstop.runtime.policies import guard
 
+pytestmark = pytest.mark.once
+
 TARGET = "failstop"
 
 

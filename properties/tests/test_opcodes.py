@@ -11,7 +11,10 @@ from failstop.properties.subject import Lane
 from failstop.properties.targets.failstop import FailstopTarget
 from failstop.properties.tests import opcode_scenarios
 
-pytestmark = pytest.mark.skipif(sys.version_info >= (3, 15), reason="frontrun has no wheel for it")
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.skipif(sys.version_info >= (3, 15), reason="frontrun has no wheel for it"),
+]
 TOYS = ("failstop.properties.tests.toys",)
 
 

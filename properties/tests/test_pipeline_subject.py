@@ -23,6 +23,8 @@ from failstop.runtime.policies.breaker import CircuitBreaker
 from failstop.runtime.policies.guard import AgentStepGuard
 from failstop.runtime.policies.pipeline import PolicyDecision, PolicyPipeline
 
+pytestmark = pytest.mark.once
+
 ALL = by_name(SCENARIOS + DEEP)
 
 
