@@ -102,15 +102,16 @@ class Explanations:
 
     def _ended(self, lane: int, answer: Answer) -> Iterator[_Explanation]:
         for each in self._all_that_may_have_happened():
-            first, *rest = each[1][lane]
-            if first == _Done(answer):
-                yield _with(each, lane, tuple(rest))
+            pending = each[1][lane]
+            # An answer that nobody waits for is one that nothing explains.
+            if pending and pending[0] == _Done(answer):
+                yield _with(each, lane, pending[1:])
 
     def _withdrawn(self, lane: int) -> Iterator[_Explanation]:
         for each in self._possible:
-            *rest, last = each[1][lane]
-            if isinstance(last, _Waiting):
-                yield _with(each, lane, tuple(rest))
+            pending = each[1][lane]
+            if pending and isinstance(pending[-1], _Waiting):
+                yield _with(each, lane, pending[:-1])
 
     def _all_that_may_have_happened(self) -> set[_Explanation]:
         """Let any waiting operations take effect, in any order."""

@@ -336,3 +336,8 @@ def test_every_order_of_the_operations_says_the_same(kind):
             assert by_all_orders(reference, events[: gap.place])
             assert not by_all_orders(reference, events[: gap.place + 1])
     assert min(said[True], said[False]) > 50, said
+
+
+def test_an_answer_that_nobody_asked_for_is_unexplained():
+    """So is one more answer than there were questions, as of a stub that runs again after it was left."""
+    assert first_gap(Register(), [End(0, "anything")], 1) == Gap(0, End(0, "anything"), frozenset({Register().initial}))

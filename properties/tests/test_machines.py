@@ -278,6 +278,7 @@ def test_a_published_runtime_is_held_to_what_it_promises_and_no_more():
     assert (chain.verdict, chain.guarantee) == (VIOLATED, "G2")
     _, subject, moves = read(chain.replay.removeprefix("failstop replay "))
     assert (subject, moves) == (ChainSubject(Limits(max_steps=1)), (Call(inside=(Call(),)),))
+    assert records.pop("breaker").verdict == HOLDS
     assert {each.verdict for each in records.values()} == {NOT_OFFERED}
 
 
