@@ -22,6 +22,7 @@ except ModuleNotFoundError as missing:
     raise SystemExit(2) from None
 
 from failstop.layering import check_layer, replay_word
+from failstop.peering import peers
 from failstop.planners import catalogue
 from failstop.planners.toolset import MISBEHAVIOURS
 from failstop.properties import evidence, run_audit
@@ -146,6 +147,7 @@ def _play(
 
 
 app.command("prove")(prove)
+app.command("peers")(peers)
 
 
 @app.command("planners")
