@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 from typing import TYPE_CHECKING, Any
 
 from failstop.properties.target import Refused
@@ -85,4 +86,6 @@ class VeronicaPeer:
 
 
 def _module(name: str) -> Any:
-    return importlib.import_module(f"veronica_core.{name}")
+    loaded = importlib.import_module(f"veronica_core.{name}")
+    logging.getLogger("veronica_core").setLevel(logging.CRITICAL)
+    return loaded

@@ -1,15 +1,9 @@
 """From proof to peer: which sentences are played, how traces become schedules, and that records say what was seen."""
 
-import io
-import json
-from pathlib import Path
 from types import MappingProxyType
 
 import pytest
-from rich.console import Console
-from typer.testing import CliRunner
 
-from failstop.__main__ import app
 from failstop.models import catalogue
 from failstop.models.published import budget, cost, steps
 from failstop.properties.evidence import HOLDS, INCONCLUSIVE, NOT_OFFERED, VIOLATED, worst
@@ -20,7 +14,6 @@ from failstop.properties.peers.plays import NOT_PLAYED, PLAYS
 from failstop.properties.peers.stage import ChainStage
 from failstop.properties.peers.way import Growth, NoWay, Step, Way, breaks, grown, read
 from failstop.properties.target import Refused
-from failstop.reports.peers import print_peers
 
 STEPS, STEPS_FAILED = (play for play in PLAYS if play.spec is steps.STEPS)
 COST = next(play for play in PLAYS if play.spec is cost.COST)
@@ -229,40 +222,3 @@ def test_every_action_of_a_played_protocol_is_played():
         acts = "act" in vars(make)
         assert acts or {action.__name__ for action in play.spec.actions} <= known, play.subject
         assert play.spec.name in catalogue.specifications()
-
-
-def test_trace_schedule_and_witness_stand_side_by_side_where_there_is_room():
-    """In 100 columns they are in one row, in 80 one under the other."""
-    record = check.record(BUDGET, OurPeer())
-    wide, narrow = _printed(record, 100), _printed(record, 80)
-    titles = next(line for line in wide.splitlines() if line.startswith("trace"))
-    assert titles.split() == ["trace", "schedule", "witness"]
-    assert [line.strip() for line in narrow.splitlines() if line.strip() in {"trace", "schedule", "witness"}] == [
-        "trace",
-        "schedule",
-        "witness",
-    ]
-    assert all(len(line) <= 80 for line in narrow.splitlines()[:-3])
-    assert "approval: nobody is asked" in wide
-
-
-def test_the_command_ends_with_one_for_a_peer_that_does_as_the_proof_says(tmp_path):
-    """It prints one document, keeps it as evidence, and its exit code is that of a violation."""
-    result = CliRunner().invoke(app, ["peers", "--only", "published budget", "--json", "--evidence", str(tmp_path)])
-    assert result.exit_code == 1, result.output
-    (record,) = json.loads(result.stdout)["records"]
-    assert record["detail"] == "limit 1: 1 refused, 1 accepted after a refusal"
-    assert json.loads(Path(tmp_path, "peers-veronica-core.json").read_text())["records"] == [record]
-
-
-def test_the_command_refuses_a_protocol_of_which_nothing_is_played(tmp_path):
-    """A name that is not known is bad usage and says which are near."""
-    result = CliRunner().invoke(app, ["peers", "--only", "published step", "--evidence", str(tmp_path)])
-    assert result.exit_code == 2
-    assert "published steps" in result.stderr
-
-
-def _printed(record, width):
-    out = io.StringIO()
-    print_peers(Console(file=out, width=width), [record], ["approval: nobody is asked"], "evidence in a file")
-    return out.getvalue()
