@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 HISTORIES = {"quick": 100, "deep": 5000}
 """How many histories of each scenario are made."""
-SECONDS = {"quick": 1.0, "deep": 60.0}
+SECONDS = {"quick": 5.0, "deep": 60.0}
 """How long one scenario is played at most."""
 
 _FEW = 30

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from failstop.properties.schedules.explorer import Schedule
     from failstop.properties.target import AnyTarget
 
-SECONDS: Mapping[str, float] = {"quick": 5.0, "deep": 300.0}
+SECONDS: Mapping[str, float] = {"quick": 10.0, "deep": 300.0}
 """How long one scenario is searched at most."""
 
 REPLAYS = 10
