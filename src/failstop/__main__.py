@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 try:
     import typer
     from rich.console import Console
-    from rich.progress import track
 except ModuleNotFoundError as missing:
     sys.stderr.write(f"the command line needs the package {missing.name}; pip install 'failstop[cli]'\n")
     raise SystemExit(2) from None
@@ -42,11 +41,12 @@ from failstop.speaking import (
     refuse,
     say,
     say_json,
+    with_progress,
     written,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from failstop.planners.catalogue import Planner
     from failstop.properties.target import AnyTarget
@@ -137,7 +137,10 @@ def _play(
     logs = folder / "runs" / _file_name(runtime.name)
     file = folder / f"chaos-{_file_name(runtime.name)}.json"
     must_be_writable(file, logs)
-    records = [_played(each, runtime, variation, logs) for each in _with_progress(chosen, runtime.name)]
+    records = [
+        _played(each, runtime, variation, logs)
+        for each in with_progress(chosen, f"checking {runtime.name}", len(chosen))
+    ]
     # What was not played this time is kept; all that the same command once found about planners now gone is not.
     kept = [each for each in written(file) if planner or each.about.get("tools") != tools]
     evidence.write(file, evidence.merged(kept, records))
@@ -259,11 +262,6 @@ def _chosen(known: Mapping[str, Planner], names: Sequence[str]) -> list[Planner]
         if names.count(name) > 1:
             refuse("--planner", f"{name!r} is given {names.count(name)} times; once is enough")
     return [known[name] for name in names] or list(known.values())
-
-
-def _with_progress(planners: Sequence[Planner], target: str) -> Iterable[Planner]:
-    console = Console(stderr=True)
-    return track(planners, f"checking {target}", console=console, transient=True, disable=not console.is_terminal)
 
 
 def _described(planner: Planner) -> dict[str, object]:

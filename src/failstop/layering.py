@@ -6,7 +6,6 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import track
 
 from failstop.properties import evidence, layers
 from failstop.properties.linearizable import Begin, End
@@ -14,7 +13,7 @@ from failstop.properties.scenarios import catalogue
 from failstop.properties.schedules import token
 from failstop.properties.schedules.check import shown_again
 from failstop.reports import layers as report
-from failstop.speaking import must_be_known, must_be_writable, refuse, say, written
+from failstop.speaking import must_be_known, must_be_writable, refuse, say, with_progress, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,17 +30,8 @@ def check_layer(
     """Play one layer against a target, keep the records in `file`, and print them unless it is to be quiet."""
     check = _chosen(layer, depth, only)
     must_be_writable(file)
-    console = Console(stderr=True)
-    records = list(
-        track(
-            check.records(runtime, named),
-            f"{layer} on {runtime.name}",
-            total=len(check.subjects),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
-    )
+    found = check.records(runtime, named)
+    records = list(with_progress(found, f"{layer} on {runtime.name}", len(check.subjects)))
     kept = written(file) if only else []
     evidence.write(file, evidence.merged(kept, records))
     if not quiet:
@@ -57,8 +47,9 @@ def replay_word(word: str, load: Callable[[str], AnyTarget]) -> tuple[bool, str]
         found = token.read(word)
     except ValueError as error:
         refuse("RUN.jsonl or TOKEN", str(error))
-    must_be_known("TOKEN", found.scenario, catalogue.every())
-    violation = shown_again(load(found.target), catalogue.every()[found.scenario], found.schedule)
+    known = catalogue.every()
+    must_be_known("TOKEN", found.scenario, known)
+    violation = shown_again(load(found.target), known[found.scenario], found.schedule)
     if violation is None:
         return False, f"{found.scenario}: nothing is wrong with this schedule"
     lines = [line for event in violation.history if (line := _line(event))]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import track
 
 from failstop.properties import evidence
 from failstop.reports import peers as report
@@ -20,6 +19,7 @@ from failstop.speaking import (
     refuse,
     say,
     say_json,
+    with_progress,
     written,
 )
 
@@ -40,17 +40,9 @@ def peers(
         must_be_known("--only", name, check.known())
     file = folder / "peers-veronica-core.json"
     must_be_writable(file)
-    console = Console(stderr=True)
-    records = list(
-        track(
-            check.veronica_records(only or []),
-            "published protocols on veronica-core",
-            total=len(check.chosen(only or [])),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
-    )
+    chosen = only or []
+    found = check.veronica_records(chosen)
+    records = list(with_progress(found, "published protocols on veronica-core", len(check.chosen(chosen))))
     kept = written(file) if only else []
     evidence.write(file, evidence.merged(kept, records))
     if as_json:

@@ -7,14 +7,18 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn, TextIO
+from typing import TYPE_CHECKING, Annotated, NoReturn, TextIO, TypeVar
 
 import typer
+from rich.console import Console
+from rich.progress import track
 
 from failstop.properties import evidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+T = TypeVar("T")
 
 EXIT_CODES = {evidence.NOT_OFFERED: 3, evidence.HOLDS: 0, evidence.VIOLATED: 1, evidence.INCONCLUSIVE: 3}
 
@@ -78,6 +82,12 @@ def say(show: Callable[[], None]) -> None:
     except OSError as error:
         _mute(sys.stdout)
         refuse("standard output", f"cannot be written: {error}")
+
+
+def with_progress(each: Iterable[T], told: str, total: int) -> Iterable[T]:
+    """Pass things on, and show on a terminal how many of them have come."""
+    console = Console(stderr=True)
+    return track(each, told, total=total, console=console, transient=True, disable=not console.is_terminal)
 
 
 def aside(show: Callable[[], None]) -> None:
