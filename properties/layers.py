@@ -33,17 +33,13 @@ class Check(NamedTuple):
 
 
 def check_of(layer: str, depth: Depth, only: Sequence[str] = ()) -> Check:
-    """Give a layer; only: these subjects, by their names. Raises ModuleNotFoundError where hypothesis is missing."""
+    """Give a layer; only: these subjects, of any depth. Raises ModuleNotFoundError where hypothesis is missing."""
     if layer == "machines":
         return _machines(depth, only)
-    chosen = [each for name, each in _scenarios(layer, depth).items() if not only or name in only]
+    known = _scenarios(layer, "deep" if only else depth)
+    chosen = [each for name, each in known.items() if not only or name in only]
     check = check_schedules if layer == "schedules" else check_stress
     return Check([each.name for each in chosen], lambda target, named: check(target, named, chosen, depth))
-
-
-def subjects_of(layer: str) -> list[str]:
-    """Name everything that a layer can play, at any depth."""
-    return list(check_of(layer, "deep").subjects)
 
 
 def _machines(depth: Depth, only: Sequence[str]) -> Check:

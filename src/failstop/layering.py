@@ -69,8 +69,7 @@ def _chosen(layer: str, depth: Depth, only: Sequence[str]) -> layers.Check:
         must_be_known("--scenario", name, _subjects(layer))
         if times > 1:
             refuse("--scenario", f"{name!r} is given {times} times; once is enough")
-    # What is named is meant, however long it takes.
-    return _loaded(layer, "deep" if only else depth, only)
+    return _loaded(layer, depth, only)
 
 
 def _subjects(layer: str) -> Sequence[str]:
