@@ -16,6 +16,7 @@ from failstop.models.symbolic import Unreadable
 SMALL = ("repeats", "path", "published loop detection")
 
 
+@pytest.mark.once
 def test_two_processes_answer_as_one_does() -> None:
     """The order may be another, the answers may not."""
     alone, together = (

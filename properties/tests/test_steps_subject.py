@@ -28,7 +28,7 @@ def test_every_schedule_of_our_guard_can_be_explained(name):
     assert search.schedules > 1
 
 
-@pytest.mark.parametrize("name", ["give-back-against-check", "given-back-twice"])
+@pytest.mark.parametrize("name", ["give-back-against-check", pytest.param("given-back-twice", marks=pytest.mark.once)])
 def test_it_can_be_interrupted_at_every_line(name):
     """Not only where it takes a lock, so that what it does without one is seen."""
     search = searched(ALL[name], (guard.__name__,))

@@ -70,6 +70,7 @@ def test_json_is_one_document_and_nothing_else() -> None:
     assert {"z3", "python", "failstop"} == set(told[0].versions)
 
 
+@pytest.mark.once
 def test_a_counterexample_is_told_on_request_and_its_command_tells_it_again() -> None:
     """The trace is numbered, the broken promise stands last, and the replay line can be pasted."""
     result = ran("prove", "approval", "--published", "--jobs", "1")
